@@ -1,0 +1,128 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// WriteOptions says how a volume is written to a medium.
+type WriteOptions struct {
+	NoReadback bool          // do not read the volume back from the medium
+	Observe    func(n int64) // told of every piece written or read back; may be nil
+}
+
+// WriteTo writes the volume into dir under its final name, or leaves nothing
+// under that name: free space is checked first, the file is written as
+// .partial, synced, read back from the medium and renamed.
+func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, opts WriteOptions) (path string, err error) {
+	path = filepath.Join(dir, p.FileName())
+	if err := checkSpace(dir, p.size); err != nil {
+		return "", err
+	}
+	partial := path + cas.PartialSuffix
+	f, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return "", err
+	}
+	err = p.writeFile(ctx, f, content, opts)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(mediumError(err, path, p.size), os.Remove(partial))
+	}
+	if err := os.Rename(partial, path); err != nil {
+		return "", errors.Join(err, os.Remove(partial))
+	}
+	return path, cas.SyncDir(dir)
+}
+
+func (p *VolumePlan) writeFile(ctx context.Context, f *os.File, content Content, opts WriteOptions) error {
+	w := &steadyWriter{f: f}
+	if err := p.Write(ctx, w, content, opts.Observe); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if opts.NoReadback {
+		return nil
+	}
+	return p.readBack(ctx, f, opts.Observe)
+}
+
+// steadyWriter keeps the disk busy while it is being written to.
+type steadyWriter struct {
+	f       *os.File
+	written int64
+	started int64
+}
+
+const steadyEvery = 32 << 20
+
+func (w *steadyWriter) Write(b []byte) (int, error) {
+	n, err := w.f.Write(b)
+	w.written += int64(n)
+	if w.written-w.started >= steadyEvery {
+		startWriteback(w.f, w.started, w.written-w.started)
+		w.started = w.written
+	}
+	return n, err
+}
+
+// readBack proves what the medium holds, not what the page cache does.
+func (p *VolumePlan) readBack(ctx context.Context, f *os.File, observe func(int64)) error {
+	dropCache(f)
+	name := filepath.Base(f.Name())
+	sealed, err := Open(f, p.size, name)
+	if err != nil {
+		return readBackError(name, err)
+	}
+	if err := sealed.volume.check(ctx, p.manifest, observe); err != nil {
+		return readBackError(name, err)
+	}
+	return nil
+}
+
+func readBackError(name string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return problem.New("medium/readback", "the medium does not give back what was written to %s: %w", name, err).
+		Hint("use another medium; this one loses data")
+}
+
+// checkSpace refuses early, with numbers.
+func checkSpace(dir string, need int64) error {
+	free, err := FreeSpace(dir)
+	if err != nil {
+		return err
+	}
+	if free < need {
+		return noSpace(dir, need, free)
+	}
+	return nil
+}
+
+func noSpace(dir string, need, free int64) error {
+	return problem.New("medium/full", "there is not enough space in %s", dir).
+		With(fmt.Sprintf("needed:  %d bytes", need), fmt.Sprintf("free:    %d bytes", free)).
+		Hint("free space there, or write to another folder with --to")
+}
+
+// mediumError says what a failed write means for the person at the keyboard.
+func mediumError(err error, path string, need int64) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return problem.New("medium/full", "%s does not fit: %w", path, err).
+			With(fmt.Sprintf("needed:  %d bytes", need)).Hint("free space there, or write to another folder with --to")
+	case errors.Is(err, syscall.EFBIG):
+		return problem.New("medium/file-too-large", "the file system of %s does not take a file of %d bytes: %w", path, need, err).
+			Hint("write to a file system without such a limit, such as exFAT or ext4")
+	}
+	return err
+}

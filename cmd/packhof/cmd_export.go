@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/mirror"
+)
+
+type exportOptions struct {
+	to              string
+	dryRun          bool
+	noScan          bool
+	noReadback      bool
+	allowIncomplete bool
+}
+
+func newExport(p *project) *cobra.Command {
+	var o exportOptions
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Do exactly what packhof.lock says: fetch, describe, sign, write",
+		Long: `Fetch what packhof.lock pins, make an SBOM of every artifact, seal and sign the
+manifest, and write <channel>-<serial>.tar to a folder or medium, with the
+manifest beside it as <channel>-<serial>.packhof.json. What the store has is
+not fetched again. Exporting a lock twice gives the same bytes.
+
+EXIT STATUS
+  0  the bundle was written, and read back from the medium
+  3  several artifacts could not be had; nothing was sealed
+  others as in  packhof help exit-codes`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runExport(p, c, o) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.to, "to", ".", "`folder` to write to, such as /media/usb")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and fetch, seal and write nothing")
+	flags.BoolVar(&o.noScan, "no-scan", false, "make no SBOMs; the bundle says so")
+	flags.BoolVar(&o.noReadback, "no-readback", false, "do not read the bundle back from the medium")
+	flags.BoolVar(&o.allowIncomplete, "allow-incomplete", false, "seal without artifacts whose source cannot be reached; the bundle says so")
+	return c
+}
+
+func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
+	if err := p.load(); err != nil {
+		return err
+	}
+	lock, err := mirror.ReadLock(p.lockPath())
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(o.to); err != nil || !info.IsDir() {
+		return &cli.UsageError{What: fmt.Sprintf("%s is no folder to write to", o.to), Command: "packhof export"}
+	}
+	store, release, err := p.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	e := &mirror.Exporter{Store: store, Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback}
+	if e.Trust, err = p.trust(); err != nil {
+		return err
+	}
+	if e.Ledger, err = mirror.OpenLedger(p.ledgerPath(), p.spec.Channel); err != nil {
+		return err
+	}
+	if o.noScan {
+		e.NoScan = "not asked for: exported with --no-scan"
+	} else if e.Scanner, err = p.scanner(store); err != nil {
+		return err
+	}
+	if e.Signer, err = p.signer(c.Context()); err != nil {
+		return err
+	}
+	progress := p.app.Progress()
+	defer progress.Close()
+	if e.Sources, err = p.sources(progress); err != nil {
+		return err
+	}
+	e.Progress = shown{progress}
+	if o.dryRun {
+		return p.printDryRun(e, lock, o.to)
+	}
+	summary, err := e.Export(c.Context(), lock, o.to)
+	progress.Close()
+	if err != nil {
+		return err
+	}
+	return p.printSummary(summary)
+}
+
+func (p *project) printDryRun(e *mirror.Exporter, l *mirror.Lock, dir string) error {
+	d, err := e.DryRun(l, dir)
+	if err != nil {
+		return err
+	}
+	return p.app.Print("ExportDryRun", d, func(w io.Writer) {
+		fmt.Fprintf(w, "would write serial %d of %s to %s: %d artifacts, about %s\n", d.Serial, d.Channel, d.Path, d.Artifacts, cli.Bytes(d.Bytes))
+		fmt.Fprintf(w, "would fetch about %s; free there: %s\n", cli.Bytes(d.Fetch), cli.Bytes(d.Free))
+		fmt.Fprintln(w, "dry run: nothing was fetched, sealed or written")
+	})
+}
+
+func (p *project) printSummary(s *mirror.Summary) error {
+	for _, entry := range s.NoSBOM {
+		fmt.Fprintf(p.app.Stderr, "warning: no SBOM of %s (%s): %s\n", entry.Subject.Short(), entry.Status, cli.Clean(entry.Reason))
+	}
+	for _, omitted := range s.Incomplete {
+		fmt.Fprintf(p.app.Stderr, "warning: left out %s: %s\n", cli.Clean(omitted.Name), cli.Clean(omitted.Reason))
+	}
+	return p.app.Print("Export", s, func(w io.Writer) {
+		fmt.Fprintf(w, "wrote %s  (%s, %d artifacts, %d blobs)\n", s.Path, cli.Bytes(s.Bytes), s.Artifacts, s.Blobs)
+		state := "sealed now"
+		if s.Resealed {
+			state = "sealed before; the same bytes"
+		}
+		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\n", s.Serial, s.Channel, state, s.Manifest)
+	})
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cli"
+)
+
+func newInspect(p *project) *cobra.Command {
+	trust := ""
+	c := &cobra.Command{
+		Use:   "inspect BUNDLE",
+		Short: "Show what a bundle says of itself, from its head",
+		Long: `Show what is in a bundle, in seconds whatever its size: only its head is read.
+Whether it is genuine is judged where there is a trust root; no content is
+proven. To prove every byte:  packhof verify`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return runInspect(p, args[0], trust) },
+	}
+	c.Flags().StringVar(&trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml, if there is one")
+	return c
+}
+
+// bundleDocument is what "inspect" prints.
+type bundleDocument struct {
+	File     string `json:"file"`
+	Genuine  string `json:"genuine"` // yes, no, unknown
+	Why      string `json:"why"`
+	Complete bool   `json:"complete"` // as a file
+	*bundle.Claims
+}
+
+func runInspect(p *project, path, trust string) error {
+	sealed, damage := bundle.OpenFile(path)
+	if sealed == nil {
+		return damage
+	}
+	defer func() { _ = sealed.Close() }() // opened for reading only
+	claims, err := sealed.Claims()
+	if err != nil {
+		return err
+	}
+	doc := bundleDocument{File: path, Complete: damage == nil, Claims: claims}
+	doc.Genuine, doc.Why = p.judge(sealed, trust)
+	if err := p.app.Print("Bundle", doc, doc.table); err != nil {
+		return err
+	}
+	return damage
+}
+
+// judge says whether the head is genuine, if there is a trust root to say so.
+func (p *project) judge(sealed *bundle.Sealed, trust string) (verdict, why string) {
+	folder, err := p.trustFor(trust)
+	if err != nil {
+		return "unknown", "there is no trust root here: " + err.Error()
+	}
+	known, err := sealed.Trust(folder.Trust, p.app.Now())
+	if err != nil {
+		return "no", err.Error()
+	}
+	b, err := sealed.Verify(known, p.app.Now())
+	if err != nil {
+		return "no", err.Error()
+	}
+	return "yes", "signed by " + signers(b)
+}
+
+func signers(b *bundle.Bundle) string {
+	var names []string
+	for _, s := range b.Voucher().Signers() {
+		names = append(names, s.String())
+	}
+	return fmt.Sprintf("%s; %d needed for %s", strings.Join(names, ", "), b.Voucher().Threshold(), b.Voucher().Role())
+}
+
+func (d *bundleDocument) table(w io.Writer) {
+	previous := "none: the first"
+	if d.Previous != nil {
+		previous = d.Previous.String()
+	}
+	cli.Table(w, [][]string{
+		{"bundle", fmt.Sprintf("%s, serial %d, epoch %d", d.Channel, d.Serial, d.Epoch)},
+		{"genuine", d.Genuine + ": " + d.Why},
+		{"manifest", d.Digest.String()},
+		{"previous", previous},
+		{"created", d.Created.String() + ", may be accepted until " + d.Expires.String()},
+		{"for", strings.Join(d.Audience, ", ")},
+		{"holds", fmt.Sprintf("%d artifacts, %d blobs, %s", len(d.Artifacts), d.Totals.Files, cli.Bytes(d.Totals.Bytes))},
+		{"note", d.Note},
+	})
+	rows := [][]string{{"", "", "", "", "", "", ""}, {"KIND", "NAME", "VERSION", "DIGEST", "SIZE", "SBOM", "FROM"}}
+	for _, a := range d.Artifacts {
+		rows = append(rows, []string{string(a.Kind), a.Name, a.Version, a.Digest.Short(), cli.Bytes(a.Size), sbomState(a.SBOM), cli.Shorten(from(a), 60)})
+	}
+	cli.Table(w, rows)
+}
+
+func sbomState(entries []bundle.SBOM) string {
+	present := 0
+	for _, e := range entries {
+		if e.Status == bundle.SBOMPresent {
+			present++
+		}
+	}
+	switch {
+	case present == len(entries) && present == 1:
+		return "present"
+	case present == 0 && len(entries) == 1:
+		return string(entries[0].Status)
+	}
+	return fmt.Sprintf("%d of %d", present, len(entries))
+}
+
+func from(a bundle.ClaimedArtifact) string {
+	if a.Transport == bundle.TransportPlain {
+		return a.From + " (without TLS)"
+	}
+	return a.From
+}

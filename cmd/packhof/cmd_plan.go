@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/mirror"
+)
+
+type planOptions struct {
+	dryRun       bool
+	detailedExit bool
+}
+
+// errChanges is how plan --detailed-exitcode says that there are changes.
+var errChanges = errors.New("changes")
+
+func newPlan(p *project) *cobra.Command {
+	var o planOptions
+	c := &cobra.Command{
+		Use:   "plan",
+		Short: "Pin what packhof.yaml names and write packhof.lock",
+		Long: `Ask every source what its names stand for today, pin the digests in
+packhof.lock, and settle serial, dates and audience of the next bundle.
+Nothing is sealed: planning again gives the same serial until it is exported.
+
+EXIT STATUS
+  0  the lock was written
+  with --detailed-exitcode: 0 nothing has changed since the lock before,
+  2 something has changed, others as in  packhof help exit-codes`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runPlan(p, c, o) },
+	}
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "ask the sources, and write no lock")
+	c.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit 2 when artifacts have changed since the lock before")
+	return c
+}
+
+func runPlan(p *project, c *cobra.Command, o planOptions) (err error) {
+	if err := p.load(); err != nil {
+		return err
+	}
+	store, release, err := p.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	folder, err := p.trust()
+	if err != nil {
+		return err
+	}
+	ledger, err := mirror.OpenLedger(p.ledgerPath(), p.spec.Channel)
+	if err != nil {
+		return err
+	}
+	before, err := p.lockBefore()
+	if err != nil {
+		return err
+	}
+	progress := p.app.Progress()
+	defer progress.Close()
+	sources, err := p.sources(progress)
+	if err != nil {
+		return err
+	}
+	planner := mirror.Planner{Sources: sources, Store: store, Trust: folder, Ledger: ledger, Before: before, Now: p.app.Now()}
+	lock, err := planner.Plan(c.Context(), &p.spec)
+	if err != nil {
+		return p.config.Locate(err)
+	}
+	progress.Close()
+	if !o.dryRun {
+		if err := lock.Write(p.lockPath()); err != nil {
+			return err
+		}
+	}
+	changes := mirror.Compare(before, lock)
+	if err := p.printPlan(lock, changes, o.dryRun); err != nil {
+		return err
+	}
+	if o.detailedExit && mirror.AnyChange(changes) {
+		return errChanges
+	}
+	return nil
+}
+
+// lockBefore reads the lock that is there. One that cannot be read is an
+// error: the times of SBOMs are carried over from it.
+func (p *project) lockBefore() (*mirror.Lock, error) {
+	lock, err := mirror.ReadLock(p.lockPath())
+	var coded *problem.Problem
+	if errors.As(err, &coded) && coded.Code() == "lock/missing" {
+		return nil, nil
+	}
+	return lock, err
+}
+
+// planDocument is what "plan" prints.
+type planDocument struct {
+	Lock    string              `json:"lock"`
+	DryRun  bool                `json:"dryRun"`
+	Channel string              `json:"channel"`
+	Epoch   int64               `json:"epoch"`
+	Serial  int64               `json:"serial"`
+	Created string              `json:"created"`
+	Expires string              `json:"expires"`
+	Gates   []string            `json:"audience"`
+	Files   int64               `json:"files"`
+	Bytes   int64               `json:"bytes"`
+	Changes []mirror.PlanChange `json:"artifacts"`
+}
+
+func (p *project) printPlan(l *mirror.Lock, changes []mirror.PlanChange, dryRun bool) error {
+	doc := planDocument{
+		Lock: p.lockPath(), DryRun: dryRun, Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial,
+		Created: l.Created.String(), Expires: l.Expires.String(), Gates: l.Audience, Changes: changes,
+	}
+	for _, a := range l.Artifacts {
+		doc.Files += a.Files
+		doc.Bytes += a.Bytes
+	}
+	return p.app.Print("Plan", doc, func(w io.Writer) {
+		rows := [][]string{{"", "KIND", "NAME", "VERSION", "DIGEST", "SIZE", "FROM"}}
+		for _, c := range changes {
+			rows = append(rows, []string{c.Sign(), string(c.Kind), c.Name, c.Version, c.Digest.Short(), cli.Bytes(c.Bytes), cli.Shorten(c.From, 60)})
+		}
+		cli.Table(w, rows)
+		fmt.Fprintf(w, "\nserial %d of %s, for %d gates, may be accepted until %s\n", doc.Serial, doc.Channel, len(doc.Gates), doc.Expires)
+		if dryRun {
+			fmt.Fprintln(w, "dry run: no lock was written")
+			return
+		}
+		fmt.Fprintf(w, "wrote %s; next:  packhof export --to /media/usb\n", doc.Lock)
+	})
+}

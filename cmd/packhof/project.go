@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/internal/registry"
+	"github.com/packhof/packhof/mirror"
+	"github.com/packhof/packhof/mirror/files"
+	"github.com/packhof/packhof/mirror/oci"
+	"github.com/packhof/packhof/signing"
+)
+
+// project is the folder of a packhof.yaml and what belongs to it.
+type project struct {
+	app    *cli.App
+	file   string // of --file
+	config *cli.Config
+	spec   mirror.Spec
+}
+
+func (p *project) load() error {
+	config, err := cli.LoadConfig(p.file, &p.spec)
+	if err != nil {
+		return err
+	}
+	p.config = config
+	p.spec.SetDefaults()
+	return config.Locate(p.spec.Validate())
+}
+
+// path makes a path of the configuration one of the process.
+func (p *project) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(p.file), name)
+}
+
+func (p *project) lockPath() string   { return p.path("packhof.lock") }
+func (p *project) ledgerPath() string { return p.path("packhof.ledger") }
+
+// openStore opens the store and keeps other processes out of the project until
+// release is called.
+func (p *project) openStore() (store *cas.Store, release func() error, err error) {
+	dir := p.path(p.spec.Store)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, nil, err
+	}
+	guard, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := syscall.Flock(int(guard.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		busy := problem.New("project/busy", "another packhof works in %s", filepath.Dir(p.file)).With("lock:  " + guard.Name())
+		return nil, nil, errors.Join(busy, guard.Close())
+	}
+	store, err = mirror.OpenStore(dir)
+	if err == nil {
+		err = errors.Join(store.Sweep(), os.RemoveAll(filepath.Join(dir, "work")))
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, guard.Close())
+	}
+	return store, guard.Close, nil
+}
+
+// sources makes every source that an artifact can name.
+func (p *project) sources(progress cli.Progress) (map[string]mirror.Source, error) {
+	registryHosts, fileHosts := map[string]registry.Host{}, map[string]files.Host{}
+	for name, host := range p.spec.Hosts {
+		var ca []byte
+		if host.CA != "" {
+			var err error
+			if ca, err = os.ReadFile(p.path(host.CA)); err != nil {
+				return nil, p.config.Locate(&mirror.FieldError{Path: "hosts." + name + ".ca", What: err.Error(), Fix: "name a PEM file"})
+			}
+		}
+		registryHosts[name] = registry.Host{PlainHTTP: host.PlainHTTP, CA: ca}
+		fileHosts[name] = files.Host{PlainHTTP: host.PlainHTTP, CA: ca}
+	}
+	client, err := registry.New(registry.Config{Hosts: registryHosts, UserAgent: "packhof/" + version})
+	if err != nil {
+		return nil, err
+	}
+	show := shown{progress}
+	tree, err := files.New(filepath.Dir(p.file), fileHosts, show)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]mirror.Source{"oci": oci.New(client, fetchParallel, show), "files": tree}, nil
+}
+
+const fetchParallel = 6
+
+// shown lets the terminal show what the mirror does; neither knows the other.
+type shown struct{ cli.Progress }
+
+func (s shown) Start(what string, bytes int64) mirror.Item { return s.Progress.Start(what, bytes) }
+
+// signer opens the private key.
+func (p *project) signer(ctx context.Context) (signing.Signer, error) {
+	path := p.path(p.spec.Key)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, problem.New("key/missing", "there is no key file %s", path).
+			Hint("make one with  packhof key generate, or correct key in %s", p.file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	phrase, err := p.app.Passphrase(ctx, path, false)
+	if err != nil {
+		return nil, err
+	}
+	key, err := signing.ParsePrivateKey(b, phrase)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return key, nil
+}
+
+func (p *project) trust() (*mirror.TrustFolder, error) {
+	return mirror.ReadTrust(p.path(p.spec.Trust), p.app.Now())
+}
+
+// scanner finds packhof-scan: where the configuration says, beside this
+// program, or in PATH. Where it is not, its path is given all the same, so
+// that its absence becomes a fact in the manifest.
+func (p *project) scanner(store *cas.Store) (*mirror.ScanProgram, error) {
+	path := p.spec.Scan.Program
+	if path != "" {
+		path = p.path(path)
+	} else {
+		path = besideUs("packhof-scan")
+	}
+	path, err := filepath.Abs(path)
+	return &mirror.ScanProgram{Path: path, Store: store, Memory: int64(p.spec.Scan.Memory), Timeout: time.Duration(p.spec.Scan.Timeout)}, err
+}
+
+func besideUs(name string) string {
+	self, err := os.Executable()
+	if err == nil {
+		beside := filepath.Join(filepath.Dir(self), name)
+		if _, err := os.Stat(beside); err == nil {
+			return beside
+		}
+	}
+	if found, err := exec.LookPath(name); err == nil {
+		return found
+	}
+	return filepath.Join(filepath.Dir(self), name)
+}

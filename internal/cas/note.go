@@ -1,0 +1,41 @@
+package cas
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Note returns what SetNote kept under this name for the blob, and whether
+// there is anything. A note that does not have its own checksum any more
+// counts as absent: it can always be computed again.
+func (s *Store) Note(name string, d Digest) ([]byte, bool, error) {
+	b, err := os.ReadFile(s.notePath(name, d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	sum, note, found := bytes.Cut(b, []byte("\n"))
+	if !found || string(sum) != DigestOf(note).String() {
+		return nil, false, nil
+	}
+	return note, true, nil
+}
+
+// SetNote keeps a small fact that was computed from the blob's bytes, such as
+// another hash. The name is one path component of our own choosing.
+func (s *Store) SetNote(name string, d Digest, note []byte) error {
+	path := s.notePath(name, d)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return WriteBytes(path, 0o644, append([]byte(DigestOf(note).String()+"\n"), note...))
+}
+
+func (s *Store) notePath(name string, d Digest) string {
+	return filepath.Join(s.dir, "notes", name, d.Hex())
+}

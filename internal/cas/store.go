@@ -1,0 +1,293 @@
+// Package cas is a content-addressed store: blobs in a directory, each named
+// by its SHA-256, with readers that verify and files that last.
+//
+// A blob is under its name only when it is whole and synced. The store never
+// trusts what it holds: Open hashes while it is read, since disks rot and
+// people edit. It knows nothing of what the bytes mean.
+//
+// On disk (an OCI image layout may point its blobs folder here):
+//
+//	blobs/sha256/<hex>   one file a blob, mode 0444
+//	notes/<name>/<hex>   what was computed from a blob once
+//	ingest/<random>      being written; swept by Sweep
+package cas
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Store is a directory of blobs. It is safe for use by several goroutines,
+// and by several processes that only read or put.
+type Store struct {
+	dir string
+	tap func(size int64) Tap
+}
+
+// Tap sees the bytes of a blob on their way in, so that whatever else is to be
+// known of them needs no second reading.
+type Tap interface {
+	io.Writer
+	// Finish is called once the blob is in the store under its name.
+	Finish(d Digest) error
+}
+
+// WithTap returns a store on the same directory that asks tap, for every blob
+// of a known size, whether somebody wants to look on; nil means nobody does.
+func (s *Store) WithTap(tap func(size int64) Tap) *Store { return &Store{dir: s.dir, tap: tap} }
+
+// NotFoundError says that the store has no such blob.
+type NotFoundError struct{ Digest Digest }
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("blob %s is not in the store", e.Digest) }
+
+// Code is the stable code of this error.
+func (e *NotFoundError) Code() string { return "store/missing" }
+
+// Is lets errors.Is(err, fs.ErrNotExist) hold.
+func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// OpenStore opens the store at dir, making its folders when absent.
+func OpenStore(dir string) (*Store, error) {
+	s := &Store{dir: dir}
+	for _, sub := range []string{s.BlobsDir(), s.ingestDir()} {
+		if err := os.MkdirAll(sub, 0o755); err != nil {
+			return nil, fmt.Errorf("open store: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Dir is the store's own directory.
+func (s *Store) Dir() string { return s.dir }
+
+// BlobsDir is the folder whose files are named by 64 hex digits.
+func (s *Store) BlobsDir() string { return filepath.Join(s.dir, "blobs", "sha256") }
+
+func (s *Store) ingestDir() string { return filepath.Join(s.dir, "ingest") }
+
+// Path is where the blob is, or would be.
+func (s *Store) Path(d Digest) string { return filepath.Join(s.BlobsDir(), d.Hex()) }
+
+// Size is the blob's size; NotFoundError if it is not here.
+func (s *Store) Size(d Digest) (int64, error) {
+	info, err := os.Lstat(s.Path(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, &NotFoundError{Digest: d}
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("blob %s in the store is not a regular file", d)
+	}
+	return info.Size(), nil
+}
+
+// Has reports whether the blob is here with this size. It looks at the name
+// and the size only; reading is what verifies.
+func (s *Store) Has(d Digest, size int64) (bool, error) {
+	got, err := s.Size(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && got == size, err
+}
+
+// Open reads the blob through a Verifier: reading to io.EOF proves it.
+func (s *Store) Open(d Digest) (io.ReadCloser, error) {
+	f, err := s.OpenUnsafe(d)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &verifiedFile{Verifier: Verify(f, d, info.Size(), s.Path(d)), file: f}, nil
+}
+
+type verifiedFile struct {
+	*Verifier
+	file *os.File
+}
+
+func (v *verifiedFile) Close() error { return v.file.Close() }
+
+// OpenUnsafe gives the file as it is, unverified; the caller hashes.
+func (s *Store) OpenUnsafe(d Digest) (*os.File, error) {
+	f, err := os.Open(s.Path(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &NotFoundError{Digest: d}
+	}
+	return f, err
+}
+
+// ReadAll reads a blob of at most limit bytes into memory and verifies it.
+func (s *Store) ReadAll(d Digest, limit int64) ([]byte, error) {
+	size, err := s.Size(d)
+	if err != nil {
+		return nil, err
+	}
+	if size > limit {
+		return nil, fmt.Errorf("blob %s has %d bytes, more than the %d allowed here", d, size, limit)
+	}
+	r, err := s.Open(d)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(r)
+	return b, errors.Join(err, r.Close())
+}
+
+// PutBytes stores bytes in memory and returns their name.
+func (s *Store) PutBytes(ctx context.Context, b []byte) (Digest, error) {
+	d := DigestOf(b)
+	if ok, err := s.Has(d, int64(len(b))); ok || err != nil {
+		return d, err
+	}
+	return d, s.Put(ctx, bytes.NewReader(b), d, int64(len(b)), d.String())
+}
+
+// Put stores what r brings if it is exactly the blob d of that size; else it
+// returns a CorruptError naming what, and keeps nothing.
+//
+// Every writer in also is given the same bytes.
+func (s *Store) Put(ctx context.Context, r io.Reader, d Digest, size int64, what string, also ...io.Writer) error {
+	in, err := s.Ingest()
+	if err != nil {
+		return err
+	}
+	tap := s.startTap(size)
+	if tap != nil {
+		also = append(also, tap)
+	}
+	// One byte more than promised is enough to know that there are too many.
+	limited := io.LimitReader(contextReader{ctx, r}, size+1)
+	into := io.MultiWriter(append([]io.Writer{in}, also...)...)
+	if _, err := io.CopyBuffer(into, limited, make([]byte, copyBuffer)); err != nil {
+		return errors.Join(err, in.Abort())
+	}
+	if err := in.Commit(ctx, d, size, what); err != nil || tap == nil {
+		return err
+	}
+	return tap.Finish(d)
+}
+
+func (s *Store) startTap(size int64) Tap {
+	if s.tap == nil {
+		return nil
+	}
+	return s.tap(size)
+}
+
+const copyBuffer = 256 << 10
+
+// contextReader makes a long copy end when its context does.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}
+
+// Ingest is a blob on its way in. Write to it, then Commit, CommitNew or
+// Abort, each of which ends it.
+type Ingest struct {
+	store   *Store
+	file    *os.File
+	hash    hash.Hash
+	written int64
+	started int64 // how much the disk has been told to begin with
+}
+
+// Ingest begins a blob whose name may not be known yet.
+func (s *Store) Ingest() (*Ingest, error) {
+	f, err := os.CreateTemp(s.ingestDir(), "")
+	if err != nil {
+		return nil, err
+	}
+	return &Ingest{store: s, file: f, hash: sha256.New()}, nil
+}
+
+// Write appends and hashes. It starts the disk early on what has been
+// written, so that the sync at the end has little left to wait for.
+func (in *Ingest) Write(p []byte) (int, error) {
+	n, err := in.file.Write(p)
+	_, _ = in.hash.Write(p[:n]) // a hash never fails
+	in.written += int64(n)
+	if in.written-in.started >= writebackEvery {
+		startWriteback(in.file, in.started, in.written-in.started)
+		in.started = in.written
+	}
+	return n, err
+}
+
+const writebackEvery = 8 << 20
+
+// Commit names the blob d, or drops it and returns a CorruptError naming what
+// when other bytes were written.
+func (in *Ingest) Commit(ctx context.Context, d Digest, size int64, what string) error {
+	got := in.sum()
+	if in.written != size || got != d {
+		corrupt := &CorruptError{What: what, Want: d, Got: got, WantSize: size, GotSize: in.written}
+		return errors.Join(corrupt, in.Abort())
+	}
+	return in.commit(ctx, d)
+}
+
+// CommitNew names the blob by what was written and returns name and size.
+func (in *Ingest) CommitNew(ctx context.Context) (Digest, int64, error) {
+	d, size := in.sum(), in.written
+	return d, size, in.commit(ctx, d)
+}
+
+func (in *Ingest) sum() (d Digest) {
+	in.hash.Sum(d[:0])
+	return d
+}
+
+func (in *Ingest) commit(ctx context.Context, d Digest) error {
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), in.Abort())
+	}
+	err := errors.Join(in.file.Chmod(0o444), in.file.Sync(), in.file.Close())
+	if err == nil {
+		err = os.Rename(in.file.Name(), in.store.Path(d))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(in.file.Name()))
+	}
+	return SyncDir(in.store.BlobsDir())
+}
+
+// Abort drops the file.
+func (in *Ingest) Abort() error {
+	return errors.Join(in.file.Close(), os.Remove(in.file.Name()))
+}
+
+// Sweep removes what a killed process left behind in ingest. The caller makes
+// sure that no other process is putting at the same time.
+func (s *Store) Sweep() error {
+	left, err := os.ReadDir(s.ingestDir())
+	if err != nil {
+		return err
+	}
+	for _, entry := range left {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.ingestDir(), entry.Name())))
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+package cli
+
+import "slices"
+
+// Entry explains a stable error code: the text behind "help errors CODE".
+type Entry struct {
+	Code    string
+	Exit    int
+	Meaning string
+	Remedy  string // shown when the error itself knows none
+}
+
+// Lookup finds the entry of a code.
+func Lookup(code string) (Entry, bool) {
+	all := Catalog()
+	i := slices.IndexFunc(all, func(e Entry) bool { return e.Code == code })
+	if i < 0 {
+		return Entry{}, false
+	}
+	return all[i], true
+}
+
+// Catalog lists every code that a command can print, sorted by code.
+func Catalog() []Entry {
+	all := slices.Concat(generalEntries(), sourceEntries(), exportEntries(), bundleEntries(), trustEntries(), scanEntries())
+	slices.SortFunc(all, func(a, b Entry) int {
+		if a.Code < b.Code {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+func generalEntries() []Entry {
+	return []Entry{
+		{"usage", ExitUsage, "The command line is wrong.", ""},
+		{"failed", ExitFailed, "Something failed that has no code of its own; the message says what.", ""},
+		{"interrupted", ExitInterrupted, "The program was told to stop (Ctrl-C, SIGTERM). Nothing half-written is left under a final name.", "run the same command again; it goes on where it can"},
+		{"config/missing", ExitUsage, "A configuration file is not there.", ""},
+		{"config/unreadable", ExitUsage, "A configuration file is not a plain file, or too large.", ""},
+		{"config/syntax", ExitUsage, "A configuration file is not YAML.", ""},
+		{"config/unknown-key", ExitUsage, "A configuration file has a key that nobody knows. Keys are never ignored, since a misspelt one would silently do nothing.", "packhof schema export"},
+		{"config/invalid", ExitUsage, "A value in a configuration file cannot be right.", ""},
+		{"config/bad-ca", ExitUsage, "A file that should hold a certificate authority does not.", ""},
+		{"config/exists", ExitUsage, "A file that a command would make is there already, and nothing is overwritten.", ""},
+		{"project/busy", ExitFailed, "Another packhof works in the same folder.", "wait for it to end"},
+		{"passphrase/none", ExitUsage, "A key needs its passphrase, and there is no terminal to ask at.", ""},
+		{"passphrase/command", ExitFailed, "The command that should print the passphrase failed.", ""},
+		{"disk/full", ExitFailed, "A disk of this machine is full. Nothing half-written is left under a final name.", "free space, or set store in packhof.yaml to a larger disk"},
+		{"disk/file-too-large", ExitFailed, "A file system or a limit of this machine does not take a file of this size.", "use another file system, or raise the limit (ulimit -f)"},
+		{"disk/read-only", ExitFailed, "The place to write to is read-only.", "write to another folder"},
+		{"file/permission", ExitFailed, "The operating system does not allow it.", "check owner and mode of the file"},
+		{"file/missing", ExitFailed, "A file is not there.", "check the path"},
+		{"digest/malformed", ExitUsage, "Text that should be a digest is not one.", "write sha256: and 64 lower-case hex digits"},
+	}
+}
+
+func sourceEntries() []Entry {
+	return []Entry{
+		{"source/unreachable", ExitNoSource, "A host does not answer: no network, no such name, refused, timed out.", ""},
+		{"source/tls-unknown-authority", ExitNoSource, "A host shows a certificate of an authority that this machine does not trust.", ""},
+		{"source/plain-http", ExitUsage, "A host would be spoken to without TLS, which packhof.yaml does not allow for it.", ""},
+		{"source/not-found", ExitFailed, "The host answers, and has no such thing.", ""},
+		{"source/failed", ExitNoSource, "The host answers with an error of its own.", ""},
+		{"source/rate-limited", ExitNoSource, "The host wants fewer requests.", "try again later, or log in: many hosts allow more then"},
+		{"source/moved", ExitFailed, "What a name stands for has changed since the lock was made. An export does exactly the lock, so it stops.", "packhof plan"},
+		{"source/wrong-content", ExitDamaged, "The host delivered other bytes than those that were named. They were not kept.", ""},
+		{"source/no-size", ExitFailed, "A web server does not say how long a file is.", ""},
+		{"source/unreadable", ExitFailed, "A file of a folder cannot be read.", ""},
+		{"source/not-a-file", ExitFailed, "A folder holds something that is neither a file nor a folder.", ""},
+		{"auth/required", ExitNotLoggedIn, "A host wants credentials, or does not accept those it got.", ""},
+		{"auth/forbidden", ExitNotLoggedIn, "A host knows who asks and does not allow it.", ""},
+		{"reference/malformed", ExitUsage, "Text that should name an image does not.", ""},
+		{"oci/malformed", ExitFailed, "A manifest of an image is not what the OCI specification asks for.", ""},
+		{"content/corrupt", ExitDamaged, "Bytes are not the ones that their digest promises. They were not kept.", "try again; if it stays, tell the operator of the source"},
+	}
+}
+
+func exportEntries() []Entry {
+	return []Entry{
+		{"export/incomplete", ExitIncomplete, "Several artifacts could not be had. All of them are listed; nothing was sealed.", "mend them and run it again"},
+		{"lock/missing", ExitUsage, "There is no packhof.lock.", ""},
+		{"lock/malformed", ExitUsage, "packhof.lock is not a lock that this version reads.", "packhof plan"},
+		{"lock/foreign", ExitUsage, "packhof.lock belongs to another channel.", "packhof plan"},
+		{"lock/expired", ExitFailed, "The bundle of this lock would have expired already.", "packhof plan"},
+		{"lock/trust-changed", ExitFailed, "The trust documents have changed since the lock was made.", "packhof plan"},
+		{"ledger/missing", ExitFailed, "There is no packhof.ledger. Without it one serial could go out with two contents, so nothing is sealed.", ""},
+		{"ledger/malformed", ExitFailed, "packhof.ledger cannot be read.", ""},
+		{"ledger/epoch", ExitFailed, "The ledger knows a later epoch than the trust root.", ""},
+		{"serial/changed", ExitFailed, "A serial is sealed for good: it cannot go out again with other content.", "packhof plan"},
+		{"serial/stale", ExitFailed, "A later serial has been sealed already.", "packhof plan"},
+		{"store/missing", ExitFailed, "The store has lost a blob.", "packhof plan"},
+		{"artifact/empty", ExitFailed, "An artifact has no files.", "check the path in packhof.yaml"},
+		{"artifact/bad-path", ExitFailed, "A file has a name that not every destination can keep.", ""},
+		{"artifact/too-many-files", ExitFailed, "A folder has more files than one artifact takes.", ""},
+		{"medium/full", ExitFailed, "The medium has too little free space. Nothing is left on it.", ""},
+		{"medium/file-too-large", ExitFailed, "The medium's file system does not take a file of this size.", ""},
+		{"medium/readback", ExitDamaged, "The medium does not give back what was written to it.", ""},
+	}
+}
+
+func bundleEntries() []Entry {
+	return []Entry{
+		{"format/malformed", ExitDamaged, "A document of a bundle is not strict JSON of its format.", "have the bundle exported again"},
+		{"format/invalid", ExitDamaged, "A document of a bundle contradicts itself or its format.", "have the bundle exported again"},
+		{"format/unknown", ExitFailed, "A document has a format that this version does not read.", "use a newer version"},
+		{"format/too-large", ExitDamaged, "A document is larger than its format allows.", ""},
+		{"format/critical-extension", ExitFailed, "A bundle needs something that this version does not know.", "use a newer version"},
+		{"volume/damaged", ExitDamaged, "Bytes of a volume are missing, or not the right ones.", ""},
+		{"volume/foreign", ExitDamaged, "Parts of a volume belong to different bundles.", "copy the volume from its original again"},
+		{"volume/not-a-bundle", ExitDamaged, "A file is no bundle.", ""},
+		{"volume/not-a-file", ExitUsage, "A path is not a file.", ""},
+		{"volume/not-complete", ExitFailed, "A volume is one of several.", ""},
+		{"bundle/incomplete-graph", ExitDamaged, "Something that an artifact needs is not in the bundle.", "have the bundle exported again"},
+		{"bundle/stray-blob", ExitDamaged, "A blob of the bundle belongs to no artifact.", "have the bundle exported again"},
+		{"bundle/trust-missing", ExitNotGenuine, "A bundle lacks its trust documents.", "have the bundle exported again"},
+		{"bundle/trust-differs", ExitNotGenuine, "The trust documents in a bundle are not those that its manifest names.", "do not use it; ask the sender"},
+	}
+}
+
+func trustEntries() []Entry {
+	return []Entry{
+		{"trust/missing", ExitFailed, "There is no trust root.", ""},
+		{"trust/exists", ExitUsage, "There is a trust root already.", ""},
+		{"trust/gap", ExitFailed, "A version of a trust document is missing between others.", ""},
+		{"trust/no-channel", ExitUsage, "The trust root does not know the channel.", ""},
+		{"trust/no-gate", ExitUsage, "The trust root knows no gate.", ""},
+		{"trust/gate-known", ExitFailed, "The gate is enrolled already.", ""},
+		{"trust/not-a-signer", ExitFailed, "The key is not one of those that may sign bundles of the channel.", ""},
+		{"trust/key-expired", ExitFailed, "The key is outside the time in which it may sign.", ""},
+		{"trust/key-revoked", ExitNotGenuine, "The key is revoked.", "make a new key and have it enrolled"},
+		{"key/missing", ExitUsage, "A key file is not there.", "make one with  packhof key generate, or correct key in packhof.yaml"},
+	}
+}
+
+func scanEntries() []Entry {
+	return []Entry{
+		{"child/absent", ExitFailed, "A helper program is not there.", ""},
+		{"child/unstartable", ExitFailed, "A helper program cannot be started.", ""},
+		{"child/crashed", ExitFailed, "A helper program crashed.", ""},
+		{"child/timeout", ExitFailed, "A helper program ran out of time.", ""},
+		{"child/memory", ExitFailed, "A helper program wanted more memory than it may have.", ""},
+		{"child/output", ExitFailed, "A helper program wrote too much.", ""},
+		{"child/disk", ExitFailed, "A helper program used too much disk.", ""},
+		{"child/cancelled", ExitInterrupted, "A helper program was stopped with us.", ""},
+		{"child/unsupported", ExitFailed, "This system cannot limit a helper program.", ""},
+	}
+}

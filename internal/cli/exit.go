@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Exit codes. They are a promise to scripts: docs, the help topic "exit-codes"
+// and a test hold them to what is written here. A code not in this list means
+// failure too.
+const (
+	ExitOK            = 0
+	ExitFailed        = 1
+	ExitUsage         = 2
+	ExitIncomplete    = 3
+	ExitNotLoggedIn   = 4
+	ExitNotGenuine    = 10
+	ExitDamaged       = 11
+	ExitDenied        = 12
+	ExitWaiting       = 13
+	ExitRejected      = 14
+	ExitNoSource      = 20
+	ExitNoDestination = 21
+	ExitInterrupted   = 130
+)
+
+// ExitMeaning is a line of the help topic "exit-codes".
+type ExitMeaning struct {
+	Code    int
+	Meaning string
+}
+
+// ExitCodes lists every exit code with its meaning.
+func ExitCodes() []ExitMeaning {
+	return []ExitMeaning{
+		{ExitOK, "everything went well"},
+		{ExitFailed, "failed"},
+		{ExitUsage, "the command line or a configuration file is wrong"},
+		{ExitIncomplete, "some artifacts could not be had; nothing was sealed"},
+		{ExitNotLoggedIn, "a server wants credentials, or does not accept them"},
+		{ExitNotGenuine, "not genuine: a signature or the trust root does not hold"},
+		{ExitDamaged, "damaged: bytes are missing or not the promised ones"},
+		{ExitDenied, "denied by policy"},
+		{ExitWaiting, "waiting for approval"},
+		{ExitRejected, "rejected by a person"},
+		{ExitNoSource, "a source cannot be reached"},
+		{ExitNoDestination, "a destination cannot be reached"},
+		{ExitInterrupted, "interrupted"},
+	}
+}
+
+// coded is what an error has that a person can meet.
+type coded interface {
+	error
+	Code() string
+}
+
+// CodeOf gives the stable code of an error: its own, or one made of the
+// operating system's answer, or "failed".
+func CodeOf(err error) string {
+	var c coded
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
+	case errors.As(err, &c):
+		return c.Code()
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "disk/full"
+	case errors.Is(err, syscall.EFBIG):
+		return "disk/file-too-large"
+	case errors.Is(err, syscall.EROFS):
+		return "disk/read-only"
+	case errors.Is(err, fs.ErrPermission):
+		return "file/permission"
+	case errors.Is(err, fs.ErrNotExist):
+		return "file/missing"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "source/unreachable"
+	}
+	return "failed"
+}
+
+// ExitOf gives the exit code of an error.
+func ExitOf(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	if entry, ok := Lookup(CodeOf(err)); ok {
+		return entry.Exit
+	}
+	return ExitFailed
+}

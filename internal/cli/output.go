@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Print writes a command's result to stdout: table as people read it, or
+// document as JSON or YAML. A document carries apiVersion and kind.
+func (a *App) Print(kind string, document any, table func(w io.Writer)) error {
+	if a.Format == "table" {
+		table(a.Stdout)
+		return nil
+	}
+	b, err := json.Marshal(document, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	b, err = withKind(kind, b)
+	if err != nil {
+		return err
+	}
+	if a.Format == "yaml" {
+		if b, err = yaml.JSONToYAML(b); err != nil {
+			return err
+		}
+	}
+	_, err = a.Stdout.Write(b)
+	return err
+}
+
+// withKind puts apiVersion and kind in front of the members of an object.
+func withKind(kind string, object []byte) ([]byte, error) {
+	body := jsontext.Value(object)
+	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, APIVersion, kind)
+	if string(body) == "{}" {
+		head = head[:len(head)-1]
+	}
+	whole := jsontext.Value(append([]byte(head), body[1:]...))
+	if err := whole.Indent(jsontext.WithIndent("  ")); err != nil {
+		return nil, fmt.Errorf("%s is no JSON object: %w", kind, err)
+	}
+	return append(whole, '\n'), nil
+}
+
+// Table writes rows in columns.
+func Table(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(t, "\t")
+			}
+			fmt.Fprint(t, clean(cell))
+		}
+		fmt.Fprintln(t)
+	}
+	_ = t.Flush() // as with fmt.Print: a closed terminal ends the program anyway
+}
+
+// Bytes writes a size for people: 1.4 GiB.
+func Bytes(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, unit := float64(n), ""
+	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
+		if value /= 1024; value < 1024 {
+			break
+		}
+	}
+	return fmt.Sprintf("%.1f %s", value, unit)
+}
+
+// Shorten cuts text for a column.
+func Shorten(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}

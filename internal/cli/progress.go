@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+)
+
+// Progress shows what a long command does, on stderr: bars on a terminal, a
+// line an item elsewhere, with a heartbeat that says what is waited for.
+type Progress interface {
+	// Start begins an item; bytes is 0 when nobody knows.
+	Start(what string, bytes int64) Item
+	// Close ends the display before the result is printed.
+	Close()
+}
+
+// Item is one thing in progress. It is safe for use by several goroutines.
+type Item interface {
+	Advance(bytes int64)
+	Done(err error)
+}
+
+const heartbeat = 30 * time.Second
+
+// Progress gives the display that fits where stderr goes.
+func (a *App) Progress() Progress {
+	if a.Quiet {
+		return quiet{}
+	}
+	f, isFile := a.Stderr.(*os.File)
+	if isFile && term.IsTerminal(int(f.Fd())) && a.Getenv("TERM") != "dumb" {
+		return &bars{p: mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithAutoRefresh())}
+	}
+	l := &lines{w: a.Stderr, now: a.Now, running: map[*line]bool{}, stop: make(chan struct{})}
+	go l.beat(time.NewTicker(heartbeat))
+	return l
+}
+
+type quiet struct{}
+
+func (quiet) Start(string, int64) Item { return quiet{} }
+func (quiet) Close()                   {}
+func (quiet) Advance(int64)            {}
+func (quiet) Done(error)               {}
+
+// bars is the display on a terminal.
+type bars struct{ p *mpb.Progress }
+
+func (b *bars) Start(what string, bytes int64) Item {
+	bar := b.p.AddBar(bytes,
+		mpb.BarRemoveOnComplete(),
+		mpb.PrependDecorators(decor.Name(Shorten(clean(what), 48), decor.WCSyncSpaceR)),
+		mpb.AppendDecorators(decor.CountersKibiByte("% .1f / % .1f", decor.WCSyncSpace), decor.AverageSpeed(decor.SizeB1024(0), " % .1f", decor.WCSyncSpace)))
+	return &bar1{bar}
+}
+
+func (b *bars) Close() { b.p.Wait() }
+
+type bar1 struct{ bar *mpb.Bar }
+
+func (b *bar1) Advance(n int64) { b.bar.IncrInt64(n) }
+
+func (b *bar1) Done(error) {
+	b.bar.SetTotal(-1, true)
+	b.bar.Abort(true)
+}
+
+// lines is the display in a log.
+type lines struct {
+	mu      sync.Mutex
+	w       io.Writer
+	now     func() time.Time
+	running map[*line]bool
+	stop    chan struct{}
+	once    sync.Once
+}
+
+type line struct {
+	all   *lines
+	what  string
+	total int64
+	done  int64
+	begun time.Time
+}
+
+func (l *lines) Start(what string, bytes int64) Item {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	item := &line{all: l, what: clean(what), total: bytes, begun: l.now()}
+	l.running[item] = true
+	return item
+}
+
+func (l *lines) Close() { l.once.Do(func() { close(l.stop) }) }
+
+func (l *lines) beat(ticker *time.Ticker) {
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			l.report()
+		case <-l.stop:
+			return
+		}
+	}
+}
+
+// report says what is being waited for.
+func (l *lines) report() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var waiting []string
+	for item := range l.running {
+		text := item.what
+		if item.total > 0 {
+			text += fmt.Sprintf(" (%s of %s)", Bytes(item.done), Bytes(item.total))
+		}
+		waiting = append(waiting, text)
+	}
+	if len(waiting) > 0 {
+		fmt.Fprintf(l.w, "waiting for: %s\n", strings.Join(waiting, ", "))
+	}
+}
+
+func (i *line) Advance(n int64) {
+	i.all.mu.Lock()
+	defer i.all.mu.Unlock()
+	i.done += n
+}
+
+func (i *line) Done(err error) {
+	i.all.mu.Lock()
+	defer i.all.mu.Unlock()
+	delete(i.all.running, i)
+	size := ""
+	if i.total > 0 {
+		size = "  " + Bytes(i.total)
+	}
+	result := "ok"
+	if err != nil {
+		result = "failed"
+	}
+	fmt.Fprintf(i.all.w, "%-60s%s  %s  %s\n", i.what, size, i.all.now().Sub(i.begun).Round(100*time.Millisecond), result)
+}

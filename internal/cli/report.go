@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// Report prints an error as every command does: what and which object, the
+// evidence, one remedy, the stable code. With asJSON the same as one object.
+func Report(w io.Writer, program string, err error, asJSON bool) {
+	r := reportOf(err)
+	if asJSON {
+		line, encodeErr := json.Marshal(r)
+		if encodeErr == nil {
+			fmt.Fprintf(w, "%s\n", line)
+			return
+		}
+	}
+	fmt.Fprintf(w, "%s: error: %s\n", program, r.Error)
+	for _, line := range r.Evidence {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	if r.Hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", r.Hint)
+	}
+	fmt.Fprintf(w, "code: %s   exit %d   (%s help errors %s)\n", r.Code, r.Exit, program, r.Code)
+}
+
+// report is the error document of "-o json".
+type report struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Error      string   `json:"error"`
+	Evidence   []string `json:"evidence"`
+	Hint       string   `json:"hint"`
+	Code       string   `json:"code"`
+	Exit       int      `json:"exit"`
+}
+
+func reportOf(err error) report {
+	r := report{APIVersion: APIVersion, Kind: "Error", Code: CodeOf(err), Exit: ExitOf(err), Error: clean(err.Error()), Evidence: []string{}}
+	if r.Code == "interrupted" {
+		r.Error = "interrupted"
+	}
+	var evidence interface{ Evidence() []string }
+	if errors.As(err, &evidence) {
+		for _, line := range evidence.Evidence() {
+			r.Evidence = append(r.Evidence, clean(line))
+		}
+	}
+	var remedy interface{ Remedy() string }
+	if errors.As(err, &remedy) {
+		r.Hint = clean(remedy.Remedy())
+	}
+	if entry, ok := Lookup(r.Code); ok && r.Hint == "" {
+		r.Hint = entry.Remedy
+	}
+	return r
+}
+
+// APIVersion heads every document that a command prints as JSON.
+const APIVersion = "packhof/v1"
+
+// clean makes one line of text safe for a terminal: what an artifact or a
+// server says may hold escape sequences and bidi marks.
+func clean(s string) string {
+	s = strings.TrimSpace(strings.ReplaceAll(s, "\n", "; "))
+	return strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
+		}
+		return '?'
+	}, strings.ToValidUTF8(s, "?"))
+}
+
+// Clean is clean for whoever prints text that an artifact controls.
+func Clean(s string) string { return clean(s) }

@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+const maxConfig = 1 << 20
+
+// ConfigError says what is wrong in a configuration file, and where.
+type ConfigError struct {
+	File         string
+	Line, Column int // 0 when unknown
+	What         string
+	Fix          string
+	Kind         string // the stable code
+}
+
+func (e *ConfigError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.What)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.What)
+}
+
+// Code is the stable code of this error.
+func (e *ConfigError) Code() string { return e.Kind }
+
+// Remedy says what to write instead.
+func (e *ConfigError) Remedy() string { return e.Fix }
+
+// Config is a configuration file that has been read; it remembers where its
+// fields stand.
+type Config struct {
+	name string
+	root ast.Node
+}
+
+// LoadConfig reads strict YAML into a struct with json tags: unknown and
+// duplicate keys and wrong types are errors with line and suggestion.
+func LoadConfig(path string, into any) (*Config, error) {
+	b, err := readConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := parser.ParseBytes(b, 0)
+	if err != nil {
+		return nil, syntaxError(path, err)
+	}
+	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+		return nil, &ConfigError{File: path, What: fmt.Sprintf("it holds %d documents, one is needed", len(file.Docs)), Kind: "config/syntax"}
+	}
+	c := &Config{name: path, root: file.Docs[0].Body}
+	asJSON, err := yaml.YAMLToJSON(b)
+	if err != nil {
+		return nil, syntaxError(path, err)
+	}
+	if err := json.Unmarshal(asJSON, into, json.RejectUnknownMembers(true)); err != nil {
+		return nil, c.decodeError(err, reflect.TypeOf(into))
+	}
+	return c, nil
+}
+
+func readConfig(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &ConfigError{File: path, What: "there is no such file", Kind: "config/missing", Fix: "make one with  packhof init"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxConfig {
+		return nil, &ConfigError{File: path, What: fmt.Sprintf("it is not a file of at most %d bytes", maxConfig), Kind: "config/unreadable"}
+	}
+	return os.ReadFile(path)
+}
+
+func syntaxError(path string, err error) error {
+	e := &ConfigError{File: path, What: err.Error(), Kind: "config/syntax", Fix: "check indentation and quotes at this place"}
+	var at interface{ GetToken() *token.Token }
+	var message interface{ GetMessage() string }
+	if errors.As(err, &at) && at.GetToken() != nil {
+		e.Line, e.Column = at.GetToken().Position.Line, at.GetToken().Position.Column
+	}
+	if errors.As(err, &message) {
+		e.What = message.GetMessage()
+	}
+	return e
+}
+
+// decodeError turns an error of the JSON decoder into one about the file.
+func (c *Config) decodeError(err error, t reflect.Type) error {
+	var semantic *json.SemanticError
+	if !errors.As(err, &semantic) {
+		return &ConfigError{File: c.name, What: err.Error(), Kind: "config/syntax"}
+	}
+	var path []string
+	for name := range semantic.JSONPointer.Tokens() {
+		path = append(path, name)
+	}
+	e := &ConfigError{File: c.name, Kind: "config/invalid"}
+	e.Line, e.Column = c.position(path)
+	if errors.Is(err, json.ErrUnknownName) {
+		name := path[len(path)-1]
+		e.Kind, e.What = "config/unknown-key", fmt.Sprintf("unknown key %q", name)
+		names := fieldNames(t, path[:len(path)-1])
+		e.Fix = "known here: " + strings.Join(names, ", ")
+		if near := nearest(name, names); near != "" {
+			e.Fix = fmt.Sprintf("did you mean %q?", near)
+		}
+		return e
+	}
+	e.What = fmt.Sprintf("%s has the wrong form", dotted(path))
+	if semantic.Err != nil {
+		e.What = fmt.Sprintf("%s: %s", dotted(path), semantic.Err)
+	} else if semantic.GoType != nil {
+		e.What = fmt.Sprintf("%s: a %s stands where %s belongs", dotted(path), semantic.JSONKind, wanted(semantic.GoType))
+		if semantic.GoType.Kind() == reflect.String {
+			e.Fix = "put it in quotes"
+		}
+	}
+	return e
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "a group of keys"
+	}
+	return "a number"
+}
+
+func dotted(path []string) string {
+	var b strings.Builder
+	for i, part := range path {
+		if _, err := strconv.Atoi(part); err == nil && i > 0 {
+			fmt.Fprintf(&b, "[%s]", part)
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// Locate adds file and line to an error that names a field by its path, such
+// as artifacts[2].kind. Other errors pass through.
+func (c *Config) Locate(err error) error {
+	var field interface {
+		coded
+		Field() (path, what string)
+		Remedy() string
+	}
+	if !errors.As(err, &field) {
+		return err
+	}
+	path, what := field.Field()
+	e := &ConfigError{File: c.name, What: path + ": " + what, Fix: field.Remedy(), Kind: field.Code()}
+	e.Line, e.Column = c.position(splitPath(path))
+	return e
+}
+
+// splitPath undoes dotted. A host name may have dots; position copes.
+func splitPath(path string) []string {
+	path = strings.ReplaceAll(strings.ReplaceAll(path, "[", "."), "]", "")
+	return strings.Split(path, ".")
+}
+
+// position finds a field in the file; a missing one is at its parent.
+func (c *Config) position(path []string) (line, column int) {
+	node := c.root
+	at := node.GetToken()
+	for len(path) > 0 {
+		key, value, used := descend(node, path)
+		if used == 0 {
+			break
+		}
+		at, node, path = key, value, path[used:]
+	}
+	return at.Position.Line, at.Position.Column
+}
+
+// descend goes down one level and says how many parts of the path that took:
+// more than one where a key has dots in it.
+func descend(node ast.Node, path []string) (*token.Token, ast.Node, int) {
+	var values []*ast.MappingValueNode
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{n}
+	case *ast.SequenceNode:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i < 0 || i >= len(n.Values) {
+			return nil, nil, 0
+		}
+		return n.Values[i].GetToken(), n.Values[i], 1
+	}
+	for used := len(path); used > 0; used-- {
+		name := strings.Join(path[:used], ".")
+		for _, v := range values {
+			if v.Key.GetToken().Value == name {
+				return v.Key.GetToken(), v.Value, used
+			}
+		}
+	}
+	return nil, nil, 0
+}
+
+// fieldNames lists the keys that the type knows at the path.
+func fieldNames(t reflect.Type, path []string) []string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map:
+		if len(path) > 0 {
+			return fieldNames(t.Elem(), path[1:])
+		}
+	case reflect.Struct:
+		var names []string
+		for field := range fields(t) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if len(path) > 0 && name == path[0] {
+				return fieldNames(field.Type, path[1:])
+			}
+			names = append(names, name)
+		}
+		return names
+	}
+	return nil
+}
+
+func fields(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// nearest finds a name that differs by little; "" if none does.
+func nearest(name string, names []string) string {
+	best, distance := "", 1+max(1, len(name)/3)
+	for _, candidate := range names {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance {
+			best, distance = candidate, d
+		}
+	}
+	return best
+}
+
+// editDistance counts insertions, deletions, changes and swaps of neighbours.
+func editDistance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = slices.Min([]int{rows[i-1][j] + 1, rows[i][j-1] + 1, rows[i-1][j-1] + cost})
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,210 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/mirror"
+)
+
+const maxFiles = 500_000
+
+// tree is an opened folder, or a single file seen as a folder with one file.
+type tree struct {
+	root *os.Root
+	only string // name of the one file; empty for a folder
+	from string // as people wrote it, for messages
+}
+
+func (s *Source) open(from string) (*tree, error) {
+	path := from
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.base, path)
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, problem.New("source/not-found", "there is no %s", from).Hint("correct the path in packhof.yaml; it starts from the folder of that file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{from: from}
+	if !info.IsDir() {
+		path, t.only = filepath.Split(path)
+	}
+	t.root, err = os.OpenRoot(path)
+	return t, err
+}
+
+// names lists the regular files below the folder, with slashes.
+func (t *tree) names() ([]string, error) {
+	if t.only != "" {
+		return []string{t.only}, nil
+	}
+	var names []string
+	err := fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return nil
+		}
+		if len(names) == maxFiles {
+			return problem.New("artifact/too-many-files", "%s has more than %d files", t.from, maxFiles).Hint("split the tree into several artifacts")
+		}
+		names = append(names, name)
+		return t.checkRegular(name, d)
+	})
+	if err == nil && len(names) == 0 {
+		err = problem.New("artifact/empty", "%s has no files", t.from)
+	}
+	return names, err
+}
+
+// checkRegular takes regular files, and links to regular files of the same
+// folder; everything else has no content that could travel.
+func (t *tree) checkRegular(name string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err == nil && d.Type()&fs.ModeSymlink != 0 {
+		info, err = t.root.Stat(filepath.FromSlash(name)) // refuses to leave the folder
+	}
+	if err != nil {
+		return problem.New("source/unreadable", "%s in %s cannot be read: %w", name, t.from, err).
+			Hint("remove it, or replace the link by the file it points to")
+	}
+	if !info.Mode().IsRegular() {
+		return problem.New("source/not-a-file", "%s in %s is neither a file nor a folder", name, t.from).
+			With("found:  " + info.Mode().String()).Hint("remove it, or replace the link by the file it points to")
+	}
+	return bundle.CheckPath(name)
+}
+
+// hashTree reads every file once.
+func (s *Source) hashTree(ctx context.Context, from string) (files []bundle.File, err error) {
+	t, err := s.open(from)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.root.Close()) }()
+	names, err := t.names()
+	if err != nil {
+		return nil, err
+	}
+	item := s.progress.Start("hash "+from, 0)
+	files = make([]bundle.File, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for i, name := range names {
+		group.Go(func() (err error) {
+			files[i], err = t.hash(ctx, name, item)
+			return err
+		})
+	}
+	err = group.Wait()
+	item.Done(err)
+	return files, err
+}
+
+func (t *tree) hash(ctx context.Context, name string, item mirror.Item) (bundle.File, error) {
+	f, err := t.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return bundle.File{}, err
+	}
+	h := sha256.New()
+	size, err := io.CopyBuffer(h, &watched{ctx: ctx, r: f, item: item}, make([]byte, 256<<10))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return bundle.File{}, fmt.Errorf("read %s in %s: %w", name, t.from, err)
+	}
+	return bundle.File{Path: name, Size: size, Digest: cas.Digest(h.Sum(nil))}, nil
+}
+
+// watched is a reader that ends with its context and tells of its progress.
+type watched struct {
+	ctx  context.Context
+	r    io.Reader
+	item mirror.Item
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	n, err := w.r.Read(p)
+	w.item.Advance(int64(n))
+	return n, err
+}
+
+// fetchTree brings the files into the store that it does not have.
+func (s *Source) fetchTree(ctx context.Context, from string, files []bundle.File, into *cas.Store) (err error) {
+	var missing []bundle.File
+	var bytes int64
+	queued := map[cas.Digest]bool{}
+	for _, f := range files {
+		ok, err := into.Has(f.Digest, f.Size)
+		if err != nil {
+			return err
+		}
+		if !ok && !queued[f.Digest] {
+			queued[f.Digest] = true
+			missing = append(missing, f)
+			bytes += f.Size
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	t, err := s.open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.root.Close()) }()
+	item := s.progress.Start("read "+from, bytes)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for _, f := range missing {
+		group.Go(func() error { return t.store(ctx, f, into, item) })
+	}
+	err = group.Wait()
+	item.Done(err)
+	return err
+}
+
+// store copies one file into the store. Its SHA-512, for the SBOM, is
+// computed in the same pass.
+func (t *tree) store(ctx context.Context, want bundle.File, into *cas.Store, item mirror.Item) error {
+	f, err := t.root.Open(filepath.FromSlash(want.Path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return problem.New("source/moved", "%s in %s is gone since the lock was made", want.Path, t.from).
+			With("locked:  " + want.Digest.String()).Hint("packhof plan")
+	}
+	if err != nil {
+		return err
+	}
+	sum := sha512.New()
+	err = into.Put(ctx, &watched{ctx: ctx, r: f, item: item}, want.Digest, want.Size, want.Path, sum)
+	err = errors.Join(err, f.Close())
+	var corrupt *cas.CorruptError
+	if errors.As(err, &corrupt) {
+		return problem.New("source/moved", "%s in %s has changed since the lock was made", want.Path, t.from).
+			With(fmt.Sprintf("locked:  %s, %d bytes", want.Digest, want.Size), fmt.Sprintf("now:     %s, %d bytes or more", corrupt.Got, corrupt.GotSize)).
+			Hint("packhof plan")
+	}
+	if err != nil {
+		return err
+	}
+	return into.SetNote(mirror.NoteSHA512, want.Digest, []byte(hex.EncodeToString(sum.Sum(nil))))
+}

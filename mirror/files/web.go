@@ -1,0 +1,241 @@
+package files
+
+import (
+	"context"
+	"crypto/sha512"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/mirror"
+)
+
+// Host says how a web server may be reached.
+type Host struct {
+	PlainHTTP bool
+	CA        []byte // PEM; added to what the system trusts
+}
+
+const (
+	maxRedirects = 5
+	maxAttempts  = 4
+	firstPause   = 500 * time.Millisecond
+	idleLimit    = time.Minute
+)
+
+// web fetches files over https.
+type web struct {
+	hosts   map[string]Host
+	clients map[string]*http.Client // by host:port, for those with settings of their own
+	other   *http.Client
+	pause   func(context.Context, time.Duration) error
+}
+
+func newWeb(hosts map[string]Host) (*web, error) {
+	w := &web{hosts: hosts, clients: map[string]*http.Client{}, pause: pause}
+	w.other = w.client(nil)
+	for name, host := range hosts {
+		if len(host.CA) == 0 {
+			continue
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			return nil, err
+		}
+		if !pool.AppendCertsFromPEM(host.CA) {
+			return nil, problem.New("config/bad-ca", "the ca of hosts.%s holds no certificate in PEM form", name)
+		}
+		w.clients[name] = w.client(pool)
+	}
+	return w, nil
+}
+
+func (w *web) client(pool *x509.CertPool) *http.Client {
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		TLSClientConfig:       &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   30 * time.Second,
+		ResponseHeaderTimeout: idleLimit,
+		DisableCompression:    true, // the digest is that of the bytes as they are
+	}
+	return &http.Client{Transport: transport, CheckRedirect: w.checkRedirect}
+}
+
+// checkRedirect lets nobody lead us to a host over plain http that the
+// configuration does not allow. No credentials are ever sent, so there are
+// none to lose.
+func (w *web) checkRedirect(next *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	return w.checkScheme(next.URL)
+}
+
+func (w *web) checkScheme(u *url.URL) error {
+	if u.Scheme == "https" || u.Scheme == "http" && (w.hosts[u.Host].PlainHTTP || w.hosts[u.Hostname()].PlainHTTP) {
+		return nil
+	}
+	return problem.New("source/plain-http", "%s would be fetched without TLS", u.Redacted()).
+		Hint("use https, or allow it in packhof.yaml: hosts.%s.plainHTTP: true", u.Host)
+}
+
+func (w *web) clientFor(u *url.URL) *http.Client {
+	for _, name := range []string{u.Host, u.Hostname()} {
+		if c, ok := w.clients[name]; ok {
+			return c
+		}
+	}
+	return w.other
+}
+
+// size asks for the length of a file without fetching it.
+func (w *web) size(ctx context.Context, address string) (size int64, err error) {
+	err = w.retry(ctx, func() error {
+		response, err := w.request(ctx, http.MethodHead, address)
+		if err != nil {
+			return err
+		}
+		size = response.ContentLength
+		return response.Body.Close()
+	})
+	if err == nil && size < 0 {
+		err = problem.New("source/no-size", "%s does not say how long the file is", address).
+			Hint("download it yourself and name it as  file:")
+	}
+	return size, err
+}
+
+// request gives a response with status 200, or an error that says what the
+// server answered.
+func (w *web) request(ctx context.Context, method, address string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.checkScheme(r.URL); err != nil {
+		return nil, err
+	}
+	response, err := w.clientFor(r.URL).Do(r)
+	if err != nil {
+		return nil, unreachable(r.URL, err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	return nil, errors.Join(refused(r.URL, response), response.Body.Close())
+}
+
+func unreachable(u *url.URL, err error) error {
+	var coded *problem.Problem
+	if errors.As(err, &coded) { // a redirect that checkRedirect refused
+		return coded
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return problem.New("source/tls-unknown-authority", "the certificate of %s is signed by an authority that is not trusted", u.Host).
+			With("found:  "+err.Error()).Hint("name the authority in packhof.yaml: hosts.%s.ca: <PEM file>", u.Host)
+	}
+	return problem.New("source/unreachable", "%s cannot be reached: %w", u.Host, err).
+		Hint("check the network, the proxy (HTTPS_PROXY) and the address %s", u.Redacted())
+}
+
+func refused(u *url.URL, response *http.Response) error {
+	code, hint := "source/failed", "try again later, or ask the operator of the server"
+	switch response.StatusCode {
+	case http.StatusNotFound, http.StatusGone:
+		code, hint = "source/not-found", "correct the url in packhof.yaml"
+	case http.StatusUnauthorized, http.StatusForbidden:
+		code, hint = "auth/required", "download it yourself and name it as  file:"
+	case http.StatusTooManyRequests:
+		code, hint = "source/rate-limited", "try again later"
+	}
+	return problem.New(code, "%s answered %s", u.Redacted(), response.Status).Hint("%s", hint)
+}
+
+// retry repeats what may go better the next time, with growing pauses.
+func (w *web) retry(ctx context.Context, try func() error) error {
+	wait := firstPause
+	for attempt := 1; ; attempt++ {
+		err := try()
+		if err == nil || attempt == maxAttempts || !worthRetrying(err) {
+			return err
+		}
+		if w.pause(ctx, wait) != nil {
+			return err
+		}
+		wait *= 2
+	}
+}
+
+func worthRetrying(err error) bool {
+	var coded *problem.Problem
+	if errors.As(err, &coded) {
+		return coded.Code() == "source/unreachable" || coded.Code() == "source/failed" || coded.Code() == "source/rate-limited"
+	}
+	return false
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// fetchURL brings the one file behind an address into the store.
+func (s *Source) fetchURL(ctx context.Context, address string, want bundle.File, into *cas.Store) error {
+	if ok, err := into.Has(want.Digest, want.Size); ok || err != nil {
+		return err
+	}
+	item := s.progress.Start("fetch "+want.Path, want.Size)
+	err := s.web.retry(ctx, func() error { return s.web.fetch(ctx, address, want, into, item) })
+	item.Done(err)
+	return err
+}
+
+func (w *web) fetch(ctx context.Context, address string, want bundle.File, into *cas.Store, item mirror.Item) error {
+	response, err := w.request(ctx, http.MethodGet, address)
+	if err != nil {
+		return err
+	}
+	body := &watched{ctx: ctx, r: response.Body, item: item}
+	sum := sha512.New()
+	err = into.Put(ctx, body, want.Digest, want.Size, address, sum)
+	err = errors.Join(err, response.Body.Close())
+	var corrupt *cas.CorruptError
+	switch {
+	case err == nil:
+		return into.SetNote(mirror.NoteSHA512, want.Digest, []byte(hex.EncodeToString(sum.Sum(nil))))
+	case errors.As(err, &corrupt):
+		return problem.New("source/wrong-content", "%s is not the file whose sha256 packhof.yaml names: %w", address, err).
+			With(corrupt.Evidence()...).Hint("compare the sha256 with the publisher's; do not use the file until it is clear")
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case isNetwork(err):
+		return problem.New("source/unreachable", "the download of %s broke off: %w", address, err).Hint("try again")
+	}
+	return err
+}
+
+func isNetwork(err error) bool {
+	var failed net.Error
+	return errors.As(err, &failed) || errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,152 @@
+package mirror
+
+import (
+	"bytes"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// FormatLedger is the format of packhof.ledger.
+const FormatLedger = "packhof.ledger/v1"
+
+const maxLedger = 64 << 20
+
+// Ledger is packhof.ledger: which manifest each serial of the channel has. It
+// only grows, a line a serial, and is meant for version control: who loses it
+// could seal a serial twice, so nothing is sealed without it.
+type Ledger struct {
+	path    string
+	channel string
+	entries []LedgerEntry
+}
+
+type ledgerHead struct {
+	Format  string `json:"format"`
+	Channel string `json:"channel"`
+}
+
+// LedgerEntry is one sealed serial.
+type LedgerEntry struct {
+	Epoch    int64      `json:"epoch"`
+	Serial   int64      `json:"serial"`
+	Manifest cas.Digest `json:"manifest"`
+	Lock     cas.Digest `json:"lock"` // of the bytes of packhof.lock
+}
+
+// CreateLedger makes an empty ledger; an existing file is an error.
+func CreateLedger(path, channel string) error {
+	head, err := json.Marshal(ledgerHead{FormatLedger, channel})
+	if err != nil {
+		return err
+	}
+	return cas.WriteBytes(path, 0o644, append(head, '\n'))
+}
+
+// OpenLedger reads the ledger of this channel.
+func OpenLedger(path, channel string) (*Ledger, error) {
+	b, err := readSmall(path, maxLedger)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, problem.New("ledger/missing", "there is no ledger %s", path).
+			With("without it a serial could be sealed twice, with different content").
+			Hint("bring it back from version control or a backup; for a channel that has never sent anything, run  packhof init")
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &Ledger{path: path, channel: channel}
+	return l, l.parse(b)
+}
+
+func (l *Ledger) parse(b []byte) error {
+	malformed := func(line int, why string, args ...any) error {
+		return problem.New("ledger/malformed", "%s, line %d: "+why, append([]any{l.path, line}, args...)...).
+			Hint("bring it back from version control or a backup")
+	}
+	number := 0
+	for line := range bytes.Lines(b) {
+		number++
+		if number == 1 {
+			var head ledgerHead
+			if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
+				return malformed(1, "%w", err)
+			}
+			if head.Format != FormatLedger || head.Channel != l.channel {
+				return malformed(1, "it is a ledger of format %.60q for the channel %.60q, not of %s for %s", head.Format, head.Channel, FormatLedger, l.channel)
+			}
+			continue
+		}
+		var e LedgerEntry
+		if err := json.Unmarshal(line, &e, json.RejectUnknownMembers(true)); err != nil {
+			return malformed(number, "%w", err)
+		}
+		if last, ok := l.Last(); ok && (e.Epoch < last.Epoch || e.Epoch == last.Epoch && e.Serial <= last.Serial) {
+			return malformed(number, "serial %d stands after serial %d", e.Serial, last.Serial)
+		}
+		l.entries = append(l.entries, e)
+	}
+	if number == 0 {
+		return malformed(1, "it is empty")
+	}
+	return nil
+}
+
+// Last is the newest sealed serial, if there is one.
+func (l *Ledger) Last() (LedgerEntry, bool) {
+	if len(l.entries) == 0 {
+		return LedgerEntry{}, false
+	}
+	return l.entries[len(l.entries)-1], true
+}
+
+// Find looks a serial up.
+func (l *Ledger) Find(epoch, serial int64) (LedgerEntry, bool) {
+	for _, e := range l.entries {
+		if e.Epoch == epoch && e.Serial == serial {
+			return e, true
+		}
+	}
+	return LedgerEntry{}, false
+}
+
+// Seal binds a serial to its manifest, for good. The same binding again is
+// fine; another one is the error serial/changed.
+func (l *Ledger) Seal(e LedgerEntry) error {
+	if sealed, ok := l.Find(e.Epoch, e.Serial); ok {
+		if sealed.Manifest != e.Manifest {
+			return serialChanged(e.Serial, "manifest", sealed.Manifest, e.Manifest)
+		}
+		return nil
+	}
+	if last, ok := l.Last(); ok && (e.Epoch < last.Epoch || e.Epoch == last.Epoch && e.Serial <= last.Serial) {
+		return problem.New("serial/stale", "serial %d is older than the last sealed serial %d", e.Serial, last.Serial).Hint("packhof plan")
+	}
+	l.entries = append(l.entries, e)
+	return l.write()
+}
+
+func (l *Ledger) write() error {
+	b, err := json.Marshal(ledgerHead{FormatLedger, l.channel})
+	if err != nil {
+		return err
+	}
+	b = append(b, '\n')
+	for _, e := range l.entries {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		b = append(append(b, line...), '\n')
+	}
+	return cas.WriteBytes(l.path, 0o644, b)
+}
+
+func serialChanged(serial int64, what string, sealed, now cas.Digest) error {
+	return problem.New("serial/changed", "serial %d is sealed already, with another %s", serial, what).
+		With(fmt.Sprintf("sealed:  %s", sealed), fmt.Sprintf("now:     %s", now)).
+		Hint("packhof plan")
+}

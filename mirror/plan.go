@@ -1,0 +1,186 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// Planner turns a Spec into a Lock.
+type Planner struct {
+	Sources map[string]Source
+	Store   *cas.Store
+	Trust   *TrustFolder
+	Ledger  *Ledger
+	Before  *Lock // the lock there is already; nil if none
+	Now     time.Time
+}
+
+const planParallel = 4
+
+// Plan resolves every artifact and settles the bundle's place in its channel.
+// It seals nothing: planning again gives the same serial until an export has
+// sealed it. Artifacts that cannot be resolved are reported all together.
+func (p *Planner) Plan(ctx context.Context, spec *Spec) (*Lock, error) {
+	l := &Lock{
+		Format: FormatLock, Channel: spec.Channel, Created: bundle.At(p.Now), Expires: bundle.At(p.Now.Add(time.Duration(spec.ValidFor))),
+		TrustRoot: p.Trust.Newest(), Revocations: p.Trust.Revoked(), Note: spec.Note,
+	}
+	for _, r := range p.Trust.Roots {
+		l.Roots = append(l.Roots, r.Version)
+	}
+	if err := p.setPosition(l); err != nil {
+		return nil, err
+	}
+	if err := p.setAudience(l, spec); err != nil {
+		return nil, err
+	}
+	if err := p.resolve(ctx, l, spec); err != nil {
+		return nil, err
+	}
+	carryTimes(l.Artifacts, p.Before, l.Created)
+	return l, nil
+}
+
+func (p *Planner) setPosition(l *Lock) error {
+	channel, ok := p.Trust.Trust.Root().Channel(l.Channel)
+	if !ok {
+		return problem.New("trust/no-channel", "the trust root does not know the channel %s", l.Channel).
+			Hint("set the channel in packhof.yaml to one of the trust root: packhof trust show")
+	}
+	l.Epoch, l.Serial = int64(channel.Epoch), 1
+	last, ok := p.Ledger.Last()
+	if !ok {
+		return nil
+	}
+	if l.Epoch < last.Epoch {
+		return problem.New("ledger/epoch", "the ledger is at epoch %d and the trust root at epoch %d", last.Epoch, l.Epoch).
+			Hint("bring the newest trust root back from version control")
+	}
+	l.Serial, l.Previous = last.Serial+1, &last.Manifest
+	return nil
+}
+
+func (p *Planner) setAudience(l *Lock, spec *Spec) error {
+	known := map[string]bool{}
+	for _, g := range p.Trust.Trust.Root().Gates() {
+		known[g.ID] = true
+		if len(spec.Audience) == 0 {
+			l.Audience = append(l.Audience, g.ID)
+		}
+	}
+	for i, id := range spec.Audience {
+		if !known[id] {
+			return &FieldError{fmt.Sprintf("audience[%d]", i), fmt.Sprintf("the trust root does not know the gate %s", id), "packhof trust add-gate enrol.json"}
+		}
+		l.Audience = append(l.Audience, id)
+	}
+	if len(l.Audience) == 0 {
+		return problem.New("trust/no-gate", "the trust root knows no gate, so the bundle would be for nobody").
+			Hint("packhof trust add-gate enrol.json")
+	}
+	slices.Sort(l.Audience)
+	l.Audience = slices.Compact(l.Audience)
+	return nil
+}
+
+func (p *Planner) resolve(ctx context.Context, l *Lock, spec *Spec) error {
+	l.Artifacts = make([]Pinned, len(spec.Artifacts))
+	failures := make([]error, len(spec.Artifacts))
+	var group errgroup.Group
+	group.SetLimit(planParallel)
+	for i := range spec.Artifacts {
+		group.Go(func() error {
+			l.Artifacts[i], failures[i] = p.resolveOne(ctx, &spec.Artifacts[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // failures has them all
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := together("cannot be planned", failures); err != nil {
+		return err
+	}
+	return checkUnique(l.Artifacts)
+}
+
+func (p *Planner) resolveOne(ctx context.Context, a *ArtifactSpec) (Pinned, error) {
+	key, request := a.Request()
+	source, ok := p.Sources[key]
+	if !ok {
+		return Pinned{}, fmt.Errorf("no source %q", key)
+	}
+	pin, err := source.Resolve(ctx, request, p.Store)
+	if err != nil {
+		return pin, err
+	}
+	pin.Source = key
+	return pin, nil
+}
+
+func checkUnique(pins []Pinned) error {
+	seen := map[string]int{}
+	for i, pin := range pins {
+		key := fmt.Sprintf("%s %s %s", pin.Kind, pin.Name, pin.Version)
+		if first, twice := seen[key]; twice {
+			return &FieldError{fmt.Sprintf("artifacts[%d]", i), fmt.Sprintf("the %s, version %s, is artifacts[%d] already", pin.Kind+" "+bundle.Kind(pin.Name), pin.Version, first), "leave one out, or give it another name or version"}
+		}
+		seen[key] = i
+	}
+	return nil
+}
+
+// IncompleteError is several artifacts that failed, reported together.
+type IncompleteError struct {
+	What     string
+	Failures []error // none is nil
+	Total    int
+}
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("%d of %d artifacts %s", len(e.Failures), e.Total, e.What)
+}
+
+// Unwrap lets errors.Is and errors.As look into every failure.
+func (e *IncompleteError) Unwrap() []error { return e.Failures }
+
+// Code is the stable code of this error.
+func (e *IncompleteError) Code() string { return "export/incomplete" }
+
+// Evidence lists the failures, with their own evidence indented.
+func (e *IncompleteError) Evidence() []string {
+	var lines []string
+	for _, err := range e.Failures {
+		lines = append(lines, strings.TrimSpace(err.Error()))
+		var more interface{ Evidence() []string }
+		if errors.As(err, &more) {
+			for _, line := range more.Evidence() {
+				lines = append(lines, "  "+line)
+			}
+		}
+	}
+	return lines
+}
+
+// together turns a list of results into no error, the one error, or an
+// IncompleteError.
+func together(what string, results []error) error {
+	failures := slices.DeleteFunc(slices.Clone(results), func(err error) bool { return err == nil })
+	switch len(failures) {
+	case 0:
+		return nil
+	case 1:
+		return failures[0]
+	}
+	return &IncompleteError{What: what, Failures: failures, Total: len(results)}
+}

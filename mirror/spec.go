@@ -1,0 +1,266 @@
+package mirror
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+)
+
+// APIVersion and SpecKind head every packhof.yaml.
+const (
+	APIVersion = "packhof/v1"
+	SpecKind   = "Export"
+)
+
+// Spec is packhof.yaml: what one channel carries, to whom, signed with which
+// key. Paths are relative to the folder of the file.
+type Spec struct {
+	APIVersion string          `json:"apiVersion" jsonschema:"enum=packhof/v1"`
+	Kind       string          `json:"kind" jsonschema:"enum=Export"`
+	Channel    string          `json:"channel" jsonschema:"pattern=^[a-z0-9]([a-z0-9-]{0\\,38}[a-z0-9])?$" jsonschema_description:"the ordered stream of bundles that a plant follows"`
+	Audience   []string        `json:"audience,omitempty" jsonschema_description:"ids of the gates it is meant for; empty: every gate of the trust root"`
+	Key        string          `json:"key,omitempty" jsonschema_description:"private key file; default keys/packhof.key"`
+	Trust      string          `json:"trust,omitempty" jsonschema_description:"folder of the trust root's versions and the revocations; default trust"`
+	Store      string          `json:"store,omitempty" jsonschema_description:"folder that keeps fetched content; default .packhof"`
+	ValidFor   Span            `json:"validFor,omitempty" jsonschema_description:"how long a bundle may be accepted after it was planned, such as 30d or 12h; default 30d"`
+	Note       string          `json:"note,omitempty" jsonschema_description:"what comes and why, shown to the reviewer"`
+	Hosts      map[string]Host `json:"hosts,omitempty" jsonschema_description:"settings by host or host:port"`
+	Scan       ScanSpec        `json:"scan,omitempty" jsonschema_description:"bounds of the program that makes SBOMs"`
+	Artifacts  []ArtifactSpec  `json:"artifacts" jsonschema:"minItems=1"`
+}
+
+// Host says how a host may be reached.
+type Host struct {
+	PlainHTTP bool   `json:"plainHTTP,omitempty" jsonschema_description:"allow http without TLS; recorded in the bundle"`
+	CA        string `json:"ca,omitempty" jsonschema_description:"PEM file with the certificate authority of this host"`
+}
+
+// ScanSpec bounds packhof-scan.
+type ScanSpec struct {
+	Program string `json:"program,omitempty" jsonschema_description:"path of packhof-scan; default: beside packhof, then PATH"`
+	Timeout Span   `json:"timeout,omitempty" jsonschema_description:"for each artifact; default 15m"`
+	Memory  Size   `json:"memory,omitempty" jsonschema_description:"default 4GiB"`
+}
+
+// ArtifactSpec is one artifact. Exactly one of Image, Dir, File and URL says
+// where it comes from.
+type ArtifactSpec struct {
+	Kind      bundle.Kind       `json:"kind,omitempty" jsonschema:"enum=image,enum=model,enum=dataset,enum=files" jsonschema_description:"default: image for an image, files for the rest"`
+	Name      string            `json:"name,omitempty" jsonschema_description:"default: the repository of an image; needed for the rest"`
+	Version   string            `json:"version,omitempty" jsonschema_description:"default: the tag of an image; needed for the rest"`
+	Image     string            `json:"image,omitempty" jsonschema_description:"an image by tag, digest or both"`
+	Dir       string            `json:"dir,omitempty" jsonschema_description:"a folder on this machine"`
+	File      string            `json:"file,omitempty" jsonschema_description:"a file on this machine"`
+	URL       string            `json:"url,omitempty" jsonschema_description:"a file behind https; needs sha256"`
+	SHA256    string            `json:"sha256,omitempty" jsonschema_description:"64 hex digits; what the file behind url must be"`
+	Platforms []string          `json:"platforms,omitempty" jsonschema_description:"such as linux/amd64; default: all that the image has"`
+	Labels    map[string]string `json:"labels,omitempty" jsonschema_description:"words of your own that travel with it"`
+}
+
+// Defaults of a Spec.
+const (
+	defaultKey      = "keys/packhof.key"
+	defaultTrust    = "trust"
+	defaultStore    = ".packhof"
+	defaultValidFor = Span(30 * 24 * time.Hour)
+	defaultTimeout  = Span(15 * time.Minute)
+	defaultMemory   = Size(4 << 30)
+)
+
+// FieldError says which field of a Spec is wrong. Path is as in YAML, such as
+// artifacts[2].platforms[0]; whoever has the file adds the line.
+type FieldError struct {
+	Path, What, Fix string
+}
+
+func (e *FieldError) Error() string { return e.Path + ": " + e.What }
+
+// Field gives path and text for whoever knows the file.
+func (e *FieldError) Field() (path, what string) { return e.Path, e.What }
+
+// Code is the stable code of this error.
+func (e *FieldError) Code() string { return "config/invalid" }
+
+// Remedy says what to write instead.
+func (e *FieldError) Remedy() string { return e.Fix }
+
+// SetDefaults fills what may be left out.
+func (s *Spec) SetDefaults() {
+	setDefault(&s.Key, defaultKey)
+	setDefault(&s.Trust, defaultTrust)
+	setDefault(&s.Store, defaultStore)
+	setDefault(&s.ValidFor, defaultValidFor)
+	setDefault(&s.Scan.Timeout, defaultTimeout)
+	setDefault(&s.Scan.Memory, defaultMemory)
+	for i := range s.Artifacts {
+		a := &s.Artifacts[i]
+		if a.Kind == "" && a.Image != "" {
+			a.Kind = bundle.Image
+		}
+		setDefault(&a.Kind, bundle.Files)
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate finds the first wrong field.
+func (s *Spec) Validate() error {
+	switch {
+	case s.APIVersion != APIVersion:
+		return &FieldError{"apiVersion", fmt.Sprintf("%q is not known", s.APIVersion), "write  apiVersion: " + APIVersion}
+	case s.Kind != SpecKind:
+		return &FieldError{"kind", fmt.Sprintf("%q is not known", s.Kind), "write  kind: " + SpecKind}
+	case !bundle.ValidChannel(s.Channel):
+		return &FieldError{"channel", fmt.Sprintf("%q cannot name a channel", s.Channel), "use up to 40 of a-z, 0-9 and hyphens, such as plant-7"}
+	case s.ValidFor < Span(time.Hour) || s.ValidFor > Span(400*24*time.Hour):
+		return &FieldError{"validFor", fmt.Sprintf("%s is not between 1h and 400d", s.ValidFor), "write  validFor: 30d"}
+	case len(s.Artifacts) == 0:
+		return &FieldError{"artifacts", "there are none", "add one, such as  - image: docker.io/library/debian:12"}
+	}
+	for i, gate := range s.Audience {
+		if !bundle.ValidGateID(gate) {
+			return &FieldError{fmt.Sprintf("audience[%d]", i), fmt.Sprintf("%q is no gate id", gate), "take the id from the gate's enrol.json"}
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(s.Hosts)) {
+		if host == "" || strings.ContainsAny(host, "/ @") {
+			return &FieldError{"hosts." + host, "this is no host and no host:port", "write the host alone, such as registry.example:5000"}
+		}
+	}
+	return s.validateArtifacts()
+}
+
+func (s *Spec) validateArtifacts() error {
+	for i := range s.Artifacts {
+		if err := s.Artifacts[i].validate(fmt.Sprintf("artifacts[%d]", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *ArtifactSpec) validate(path string) error {
+	var given []string
+	for _, from := range []struct{ key, value string }{{"image", a.Image}, {"dir", a.Dir}, {"file", a.File}, {"url", a.URL}} {
+		if from.value != "" {
+			given = append(given, from.key)
+		}
+	}
+	allowed := []bundle.Kind{bundle.Model, bundle.Dataset, bundle.Files}
+	if a.Image != "" {
+		allowed = []bundle.Kind{bundle.Image}
+	}
+	switch {
+	case len(given) != 1:
+		return &FieldError{path, fmt.Sprintf("exactly one of image, dir, file and url is needed, got %d", len(given)), "say where the artifact comes from, once"}
+	case !slices.Contains(allowed, a.Kind):
+		return &FieldError{path + ".kind", fmt.Sprintf("a %s cannot come from %s", a.Kind, given[0]), fmt.Sprintf("write  kind: %s", allowed[len(allowed)-1])}
+	case a.Image == "" && a.Name == "":
+		return &FieldError{path, "it has no name", "add  name: …"}
+	case a.Image == "" && a.Version == "":
+		return &FieldError{path, "it has no version", "add  version: …"}
+	case a.Image == "" && len(a.Platforms) > 0:
+		return &FieldError{path + ".platforms", "only images have platforms", "leave it out"}
+	}
+	return a.validateURL(path)
+}
+
+func (a *ArtifactSpec) validateURL(path string) error {
+	if a.URL == "" {
+		if a.SHA256 != "" {
+			return &FieldError{path + ".sha256", "only a file behind a url has one", "leave it out"}
+		}
+		return nil
+	}
+	if _, err := cas.ParseHex(a.SHA256); err != nil {
+		return &FieldError{path + ".sha256", "it must be 64 lower-case hex digits", "take it from the publisher of the file"}
+	}
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" {
+		return &FieldError{path + ".url", fmt.Sprintf("%q is no https address without credentials", a.URL), "write it as https://host/path"}
+	}
+	return nil
+}
+
+// Request turns the artifact into what a source is asked, and says which
+// source: "oci" or "files".
+func (a *ArtifactSpec) Request() (source string, r Request) {
+	r = Request{Kind: a.Kind, Name: a.Name, Version: a.Version, Platforms: a.Platforms, Labels: a.Labels}
+	if a.Image != "" {
+		r.From = a.Image
+		return "oci", r
+	}
+	r.From = a.Dir + a.File + a.URL // exactly one is set
+	if a.SHA256 != "" {
+		r.Digest, _ = cas.ParseHex(a.SHA256) // Validate has seen it
+	}
+	return "files", r
+}
+
+// Span is a duration written as 30d, 12h or 15m.
+type Span time.Duration
+
+// UnmarshalText parses a Span.
+func (s *Span) UnmarshalText(b []byte) error {
+	text := string(b)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil {
+			return fmt.Errorf("%q is no span of time such as 30d", text)
+		}
+		*s = Span(time.Duration(n) * 24 * time.Hour)
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is no span of time such as 30d, 12h or 15m", text)
+	}
+	*s = Span(d)
+	return nil
+}
+
+func (s Span) String() string {
+	if d := time.Duration(s); d%(24*time.Hour) != 0 || d == 0 {
+		return d.String()
+	}
+	return fmt.Sprintf("%dd", time.Duration(s)/(24*time.Hour))
+}
+
+// MarshalText writes a Span as it is read.
+func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Size is a number of bytes, written as 512MiB or 4GiB.
+type Size int64
+
+// UnmarshalText parses a Size.
+func (s *Size) UnmarshalText(b []byte) error {
+	text := string(b)
+	for unit, factor := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
+		if digits, ok := strings.CutSuffix(text, unit); ok {
+			n, err := strconv.ParseInt(digits, 10, 32)
+			if err != nil || n < 0 || n > (1<<62)/factor {
+				return fmt.Errorf("%q is no size such as 4GiB", text)
+			}
+			*s = Size(n * factor)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no size such as 512MiB or 4GiB", text)
+}
+
+// MarshalText writes a Size as it is read.
+func (s Size) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%dMiB", int64(s)>>20), nil
+}
