@@ -84,4 +84,20 @@ func (i *Instant) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// MarshalJSON and UnmarshalJSON replace those of time.Time, which would take
+// zones and fractions.
+func (i Instant) MarshalJSON() ([]byte, error) {
+	text, err := i.MarshalText()
+	return fmt.Appendf(nil, "%q", text), err
+}
+
+// UnmarshalJSON is UnmarshalText for a JSON string.
+func (i *Instant) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	return i.UnmarshalText([]byte(text))
+}
+
 func (i Instant) String() string { return i.UTC().Format(instantForm) }

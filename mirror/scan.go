@@ -226,7 +226,14 @@ func fileSHA512(ctx context.Context, store *cas.Store, d cas.Digest) (string, er
 // reason is an error as one line of the manifest: what happened, never a path
 // of this machine.
 func (s *ScanProgram) reason(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	text := err.Error()
+	var failure *child.Error
+	if errors.As(err, &failure) {
+		if said := failure.Evidence(); len(said) > 0 {
+			text += ": " + said[len(said)-1]
+		}
+	}
+	text = strings.Join(strings.Fields(text), " ")
 	for _, dir := range []string{s.Store.Dir(), filepath.Dir(s.Path)} {
 		if abs, absErr := filepath.Abs(dir); absErr == nil {
 			text = strings.ReplaceAll(text, abs, "…")

@@ -93,7 +93,7 @@ func (d *bundleDocument) table(w io.Writer) {
 		{"holds", fmt.Sprintf("%d artifacts, %d blobs, %s", len(d.Artifacts), d.Totals.Files, cli.Bytes(d.Totals.Bytes))},
 		{"note", d.Note},
 	})
-	rows := [][]string{{"", "", "", "", "", "", ""}, {"KIND", "NAME", "VERSION", "DIGEST", "SIZE", "SBOM", "FROM"}}
+	rows := [][]string{{}, {"KIND", "NAME", "VERSION", "DIGEST", "SIZE", "SBOM", "FROM"}}
 	for _, a := range d.Artifacts {
 		rows = append(rows, []string{string(a.Kind), a.Name, a.Version, a.Digest.Short(), cli.Bytes(a.Size), sbomState(a.SBOM), cli.Shorten(from(a), 60)})
 	}

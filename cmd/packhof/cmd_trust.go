@@ -273,11 +273,11 @@ func (d *trustDocument) table(w io.Writer) {
 	for i := 0; i < len(d.Words); i += 8 {
 		fmt.Fprintf(w, "  %s\n", strings.Join(d.Words[i:min(i+8, len(d.Words))], " "))
 	}
-	rows := [][]string{{"", "", ""}, {"ROLE", "NEEDS", "KEYS"}}
+	rows := [][]string{{}, {"ROLE", "NEEDS", "KEYS"}}
 	for _, r := range d.Roles {
 		rows = append(rows, []string{r.Role, fmt.Sprintf("%d of %d", r.Threshold, len(r.Keys)), strings.Join(r.Keys, ", ")})
 	}
-	rows = append(rows, []string{"", "", ""}, []string{"GATE", "", "OWNER"})
+	rows = append(rows, []string{}, []string{"GATE", "", "OWNER"})
 	for _, g := range d.Gates {
 		rows = append(rows, []string{g.ID, "", g.Owner})
 	}

@@ -134,8 +134,8 @@ func (p *project) printCosign(sealed *bundle.Sealed, folder *mirror.TrustFolder,
 			continue
 		}
 		entry := "signatures/" + s.Key + ".sigstore.json"
-		lines = append(lines, fmt.Sprintf("tar -xf %s packhof.json %s", fmt.Sprintf("%q", path), entry),
-			fmt.Sprintf("printf '%%s' %s > %s.pub", fmt.Sprintf("%q", string(key.Public.PEM())), s.Key))
+		lines = append(lines, fmt.Sprintf("tar -xf %s packhof.json %s", signing.ShellQuote(path), entry),
+			fmt.Sprintf("printf '%%s' %s > %s.pub", signing.ShellQuote(string(key.Public.PEM())), s.Key))
 		lines = append(lines, signing.CosignCommands(signing.CosignFiles{
 			Payload: "packhof.json", Bundle: entry, PublicKey: s.Key + ".pub", TrustedRoot: "trusted_root.json",
 		})...)

@@ -22,7 +22,7 @@ func Lookup(code string) (Entry, bool) {
 
 // Catalog lists every code that a command can print, sorted by code.
 func Catalog() []Entry {
-	all := slices.Concat(generalEntries(), sourceEntries(), exportEntries(), bundleEntries(), trustEntries(), scanEntries())
+	all := slices.Concat(generalEntries(), sourceEntries(), exportEntries(), bundleEntries(), trustEntries(), signingEntries(), scanEntries())
 	slices.SortFunc(all, func(a, b Entry) int {
 		if a.Code < b.Code {
 			return -1
@@ -130,6 +130,7 @@ func trustEntries() []Entry {
 		{"trust/not-a-signer", ExitFailed, "The key is not one of those that may sign bundles of the channel.", ""},
 		{"trust/key-expired", ExitFailed, "The key is outside the time in which it may sign.", ""},
 		{"trust/key-revoked", ExitNotGenuine, "The key is revoked.", "make a new key and have it enrolled"},
+		{"trust/fingerprint", ExitNotGenuine, "An enrolment is not the one whose fingerprint people compared.", ""},
 		{"key/missing", ExitUsage, "A key file is not there.", "make one with  packhof key generate, or correct key in packhof.yaml"},
 	}
 }
@@ -145,5 +146,44 @@ func scanEntries() []Entry {
 		{"child/disk", ExitFailed, "A helper program used too much disk.", ""},
 		{"child/cancelled", ExitInterrupted, "A helper program was stopped with us.", ""},
 		{"child/unsupported", ExitFailed, "This system cannot limit a helper program.", ""},
+		{"sbom/too-large", ExitDamaged, "An SBOM is larger than its limits.", ""},
+		{"sbom/malformed", ExitDamaged, "An SBOM is no CycloneDX document, or an ambiguous one.", ""},
+		{"sbom/version", ExitDamaged, "An SBOM has another version of CycloneDX than 1.6.", ""},
+		{"sbom/subject", ExitDamaged, "An SBOM describes something else.", ""},
+		{"sbom/time", ExitDamaged, "An SBOM has another time than the lock gives its subject.", ""},
+		{"sbom/serial", ExitDamaged, "An SBOM has another serial number than follows from subject and time.", ""},
+		{"sbom/not-canonical", ExitDamaged, "An SBOM is not in the canonical form.", ""},
+		{"scan/request", ExitFailed, "The scanner was asked something that makes no sense.", ""},
+		{"scan/response", ExitFailed, "The scanner answered something that is no answer.", ""},
+	}
+}
+
+func signingEntries() []Entry {
+	return []Entry{
+		{"signing/not-a-key", ExitUsage, "A file is no key file, or a damaged one.", ""},
+		{"signing/key-too-large", ExitUsage, "A key file is larger than any key.", ""},
+		{"signing/wrong-passphrase", ExitFailed, "The passphrase is wrong, or the key file is damaged; the two cannot be told apart.", ""},
+		{"signing/no-passphrase", ExitUsage, "A new key needs a passphrase.", ""},
+		{"signing/unencrypted-key", ExitUsage, "A private key lies there in the clear.", ""},
+		{"signing/key-algorithm", ExitUsage, "A key is not an ECDSA key on P-256.", ""},
+		{"signing/signer-failed", ExitFailed, "A signer failed, or gave a signature that does not hold.", ""},
+		{"signing/bad-signature-file", ExitNotGenuine, "A signature file is not a Sigstore bundle in the one form that is accepted.", ""},
+		{"signing/too-many-signatures", ExitNotGenuine, "There are more signatures than any threshold can need.", ""},
+		{"signing/bad-root", ExitNotGenuine, "A trust root is malformed, or contradicts the one before.", ""},
+		{"signing/root-version", ExitNotGenuine, "A trust root is not the next version after the one that is known.", ""},
+		{"signing/root-signatures", ExitNotGenuine, "A trust root lacks signatures of the old or of the new signers.", ""},
+		{"signing/root-change", ExitUsage, "A change of the trust root would break its rules.", ""},
+		{"signing/bad-revocations", ExitNotGenuine, "A revocation list is malformed.", ""},
+		{"signing/revocations-shrunk", ExitNotGenuine, "A revocation list lacks entries that an earlier one has. It may only grow.", ""},
+		{"signing/revocations-signatures", ExitNotGenuine, "A revocation list lacks signatures of the role revoke.", ""},
+		{"signing/revocations-change", ExitUsage, "A change of the revocation list makes no sense.", ""},
+		{"signing/no-trust-root", ExitNotGenuine, "There is no trust root, and so nobody is trusted.", ""},
+		{"signing/not-genuine", ExitNotGenuine, "No key that the trust root knows has signed these bytes.", ""},
+		{"signing/threshold", ExitNotGenuine, "Fewer people have signed than the trust root asks for.", ""},
+		{"signing/unknown-role", ExitNotGenuine, "The trust root gives this role to nobody.", ""},
+		{"signing/expired-key", ExitNotGenuine, "A signature was made with a key outside its time.", ""},
+		{"signing/revoked-key", ExitNotGenuine, "A signature was made with a revoked key.", ""},
+		{"signing/revoked", ExitDenied, "The bytes themselves are revoked.", ""},
+		{"signing/bad-fingerprint", ExitUsage, "Text is no fingerprint, neither in hex nor in words.", ""},
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json/v2"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -49,19 +49,23 @@ func withKind(kind string, object []byte) ([]byte, error) {
 	return append(whole, '\n'), nil
 }
 
-// Table writes rows in columns.
+// Table writes rows in columns, two blanks apart, without blanks at the end of
+// a line. An empty row gives an empty line.
 func Table(w io.Writer, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	widths := map[int]int{}
 	for _, row := range rows {
 		for i, cell := range row {
-			if i > 0 {
-				fmt.Fprint(t, "\t")
-			}
-			fmt.Fprint(t, clean(cell))
+			widths[i] = max(widths[i], utf8.RuneCountInString(printable(cell)))
 		}
-		fmt.Fprintln(t)
 	}
-	_ = t.Flush() // as with fmt.Print: a closed terminal ends the program anyway
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			cell = printable(cell)
+			line.WriteString(cell + strings.Repeat(" ", 2+widths[i]-utf8.RuneCountInString(cell)))
+		}
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+	}
 }
 
 // Bytes writes a size for people: 1.4 GiB.

@@ -68,7 +68,11 @@ const APIVersion = "packhof/v1"
 // clean makes one line of text safe for a terminal: what an artifact or a
 // server says may hold escape sequences and bidi marks.
 func clean(s string) string {
-	s = strings.TrimSpace(strings.ReplaceAll(s, "\n", "; "))
+	return printable(strings.TrimSpace(strings.ReplaceAll(s, "\n", "; ")))
+}
+
+// printable replaces what could act on a terminal.
+func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) {
 			return r
