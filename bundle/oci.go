@@ -123,23 +123,27 @@ func (o *OCI) Children() []OCIDescriptor {
 // first, each digest once. read brings the bytes of a manifest. visit is told
 // the role that a bundle gives the blob: manifests and configs are metadata.
 func Walk(root OCIDescriptor, read func(OCIDescriptor) ([]byte, error), visit func(OCIDescriptor, Role) error) error {
-	return walk(root, read, visit, map[Digest]bool{}, 0)
+	w := walker{read: read, visit: visit, seen: map[Digest]int64{}}
+	return w.manifest(root, 0)
+}
+
+type walker struct {
+	read  func(OCIDescriptor) ([]byte, error)
+	visit func(OCIDescriptor, Role) error
+	seen  map[Digest]int64 // size that the first descriptor gave
 }
 
 const maxIndexDepth = 8
 
-func walk(d OCIDescriptor, read func(OCIDescriptor) ([]byte, error), visit func(OCIDescriptor, Role) error, seen map[Digest]bool, depth int) error {
-	if seen[d.Digest] {
-		return nil
-	}
+func (w *walker) manifest(d OCIDescriptor, depth int) error {
 	if depth > maxIndexDepth {
 		return problem.New("oci/malformed", "the index is nested deeper than %d", maxIndexDepth)
 	}
-	seen[d.Digest] = true
-	if err := visit(d, RoleMetadata); err != nil {
+	first, err := w.once(d, RoleMetadata)
+	if err != nil || !first {
 		return err
 	}
-	b, err := read(d)
+	b, err := w.read(d)
 	if err != nil {
 		return err
 	}
@@ -148,26 +152,34 @@ func walk(d OCIDescriptor, read func(OCIDescriptor) ([]byte, error), visit func(
 		return err
 	}
 	for _, child := range doc.Manifests {
-		if err := walk(child, read, visit, seen, depth+1); err != nil {
+		if err := w.manifest(child, depth+1); err != nil {
 			return err
 		}
 	}
-	if doc.Config != nil && !seen[doc.Config.Digest] {
-		seen[doc.Config.Digest] = true
-		if err := visit(*doc.Config, RoleMetadata); err != nil {
+	if doc.Config != nil {
+		if _, err := w.once(*doc.Config, RoleMetadata); err != nil {
 			return err
 		}
 	}
 	for _, layer := range doc.Layers {
-		if seen[layer.Digest] {
-			continue
-		}
-		seen[layer.Digest] = true
-		if err := visit(layer, RoleContent); err != nil {
+		if _, err := w.once(layer, RoleContent); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// once visits a digest the first time; two sizes for one digest contradict
+// each other.
+func (w *walker) once(d OCIDescriptor, role Role) (first bool, err error) {
+	if size, seen := w.seen[d.Digest]; seen {
+		if size != d.Size {
+			return false, problem.New("oci/malformed", "%s is named with %d bytes and with %d bytes", d.Digest, size, d.Size)
+		}
+		return false, nil
+	}
+	w.seen[d.Digest] = d.Size
+	return true, w.visit(d, role)
 }
 
 // checkGraph follows every artifact from its root and its referrers and makes

@@ -241,7 +241,8 @@ func outOfReach(err error) bool {
 		return false
 	}
 	switch coded.Code() {
-	case "source/unreachable", "source/failed", "source/rate-limited":
+	case "source/unreachable", "source/failed", "source/rate-limited",
+		"registry/unreachable", "registry/failed", "registry/rate-limited", "registry/interrupted":
 		return true
 	}
 	return false

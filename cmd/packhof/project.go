@@ -98,10 +98,18 @@ func (p *project) sources(progress cli.Progress) (map[string]mirror.Source, erro
 	if err != nil {
 		return nil, err
 	}
-	return map[string]mirror.Source{"oci": oci.New(client, fetchParallel, show), "files": tree}, nil
+	return map[string]mirror.Source{"oci": oci.New(client, fetchParallel, show, oci.WithNotes(p.note)), "files": tree}, nil
 }
 
 const fetchParallel = 6
+
+// note tells of something that is no error and worth knowing.
+func (p *project) note(n oci.Note) {
+	fmt.Fprintf(p.app.Stderr, "note: %s: %s\n", cli.Clean(n.Reference), cli.Clean(n.Text))
+	for _, line := range n.Evidence {
+		fmt.Fprintf(p.app.Stderr, "  %s\n", cli.Clean(line))
+	}
+}
 
 // shown lets the terminal show what the mirror does; neither knows the other.
 type shown struct{ cli.Progress }

@@ -22,7 +22,7 @@ func Lookup(code string) (Entry, bool) {
 
 // Catalog lists every code that a command can print, sorted by code.
 func Catalog() []Entry {
-	all := slices.Concat(generalEntries(), sourceEntries(), exportEntries(), bundleEntries(), trustEntries(), signingEntries(), scanEntries())
+	all := slices.Concat(generalEntries(), sourceEntries(), registryEntries(), exportEntries(), bundleEntries(), trustEntries(), signingEntries(), scanEntries())
 	slices.SortFunc(all, func(a, b Entry) int {
 		if a.Code < b.Code {
 			return -1
@@ -70,9 +70,15 @@ func sourceEntries() []Entry {
 		{"source/unreadable", ExitFailed, "A file of a folder cannot be read.", ""},
 		{"source/not-a-file", ExitFailed, "A folder holds something that is neither a file nor a folder.", ""},
 		{"auth/required", ExitNotLoggedIn, "A host wants credentials, or does not accept those it got.", ""},
-		{"auth/forbidden", ExitNotLoggedIn, "A host knows who asks and does not allow it.", ""},
+		{"source/lock-contradiction", ExitFailed, "The lock says two different things of one artifact.", "packhof plan"},
+		{"source/derived-differs", ExitFailed, "The part that was chosen of an index does not come out as it is locked.", "packhof plan"},
+		{"source/platform-malformed", ExitUsage, "Text that should name a platform does not.", ""},
+		{"source/platform-missing", ExitFailed, "An image is not made for a platform that was asked for.", ""},
+		{"source/foreign-layer", ExitFailed, "An image leaves layers to other servers (urls), which are never followed.", ""},
+		{"source/schema1", ExitFailed, "An image has Docker's old schema 1.", ""},
+		{"source/config-malformed", ExitDamaged, "An image has a configuration that cannot be read.", ""},
 		{"reference/malformed", ExitUsage, "Text that should name an image does not.", ""},
-		{"oci/malformed", ExitFailed, "A manifest of an image is not what the OCI specification asks for.", ""},
+		{"oci/malformed", ExitDamaged, "A manifest of an image is not what the OCI specification asks for.", ""},
 		{"content/corrupt", ExitDamaged, "Bytes are not the ones that their digest promises. They were not kept.", "try again; if it stays, tell the operator of the source"},
 	}
 }
@@ -185,5 +191,27 @@ func signingEntries() []Entry {
 		{"signing/revoked-key", ExitNotGenuine, "A signature was made with a revoked key.", ""},
 		{"signing/revoked", ExitDenied, "The bytes themselves are revoked.", ""},
 		{"signing/bad-fingerprint", ExitUsage, "Text is no fingerprint, neither in hex nor in words.", ""},
+	}
+}
+
+func registryEntries() []Entry {
+	return []Entry{
+		{"registry/config", ExitUsage, "The settings of a registry in hosts cannot be right.", ""},
+		{"registry/plain-http", ExitUsage, "A registry speaks http without TLS, which packhof.yaml does not allow for it.", ""},
+		{"registry/credentials", ExitNotLoggedIn, "The credentials in docker's configuration cannot be read.", ""},
+		{"registry/auth-required", ExitNotLoggedIn, "A registry wants credentials, or does not accept those it got.", ""},
+		{"registry/forbidden", ExitNotLoggedIn, "A registry knows who asks and does not allow it.", ""},
+		{"registry/not-found", ExitFailed, "A registry has no such repository, tag or digest.", ""},
+		{"registry/unreachable", ExitNoSource, "A registry does not answer: no network, no such name, refused, timed out.", ""},
+		{"registry/tls-unknown-authority", ExitNoSource, "A registry shows a certificate of an authority that this machine does not trust.", ""},
+		{"registry/tls", ExitNoSource, "A registry shows a certificate that is not valid.", ""},
+		{"registry/rate-limited", ExitNoSource, "A registry wants fewer requests.", ""},
+		{"registry/failed", ExitNoSource, "A registry answers with an error of its own.", ""},
+		{"registry/interrupted", ExitNoSource, "A download broke off or stood still, several times.", "run the same command again; what is here is not fetched again"},
+		{"registry/protocol", ExitNoSource, "A host does not answer as a registry does.", ""},
+		{"registry/redirect-refused", ExitNoSource, "A registry sent us somewhere where its answer could not be trusted.", ""},
+		{"registry/refused", ExitFailed, "A registry refused a request.", ""},
+		{"registry/media-type", ExitDamaged, "A registry sends a manifest as another type than it was listed with.", ""},
+		{"registry/too-large", ExitFailed, "A manifest is larger than any registry should give out.", ""},
 	}
 }

@@ -1,0 +1,82 @@
+package registry
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// hosts is the innermost transport: it sends a request with the authorities
+// of the host that it goes to, wherever it came from.
+type hosts struct {
+	plainHTTP map[string]bool
+	private   map[string]*http.Transport // hosts with an authority of their own
+	public    *http.Transport
+}
+
+func newHosts(config map[string]Host) (*hosts, error) {
+	h := &hosts{plainHTTP: map[string]bool{}, private: map[string]*http.Transport{}, public: newTransport(nil)}
+	for host, special := range config {
+		key := hostKey(host)
+		if !hostForm.MatchString(key) {
+			return nil, problem.New("registry/config", "%.100q is no host", host).Hint("write hosts as references do, such as registry.example:5000")
+		}
+		h.plainHTTP[key] = special.PlainHTTP
+		if len(special.CA) == 0 {
+			continue
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			return nil, problem.New("registry/config", "the system's certificate authorities cannot be read: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(special.CA) {
+			return nil, problem.New("registry/config", "the ca of host %s holds no PEM certificate", host)
+		}
+		h.private[key] = newTransport(pool)
+	}
+	return h, nil
+}
+
+func newTransport(pool *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:       &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   15 * time.Second,
+		ResponseHeaderTimeout: time.Minute,
+		// A blob is hashed as it is stored: nobody on the way may unpack it.
+		DisableCompression: true,
+	}
+}
+
+func hostKey(host string) string {
+	host = strings.ToLower(host)
+	if host == dockerHub {
+		return dockerHubAPI
+	}
+	return host
+}
+
+func (h *hosts) plain(host string) bool { return h.plainHTTP[hostKey(host)] }
+
+func (h *hosts) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t, ok := h.private[hostKey(req.URL.Host)]; ok {
+		return t.RoundTrip(req)
+	}
+	return h.public.RoundTrip(req)
+}
+
+func (h *hosts) closeIdle() {
+	h.public.CloseIdleConnections()
+	for _, t := range h.private {
+		t.CloseIdleConnections()
+	}
+}
