@@ -31,7 +31,7 @@ help: ## list what can be made
 .PHONY: build
 build: ## the programs, into build/bin
 	mkdir -p build/bin
-	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o build/bin/ $(PROGRAMS:%=./cmd/%)
+	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o build/bin/ $(PROGRAMS:%=./cmd/%)
 
 # packhof-scan is run by the others and has no page of its own.
 DOCUMENTED = $(filter packhof packhof-gate,$(PROGRAMS))
@@ -106,19 +106,21 @@ fuzz: ## run each fuzz target for FUZZTIME
 	done
 
 .PHONY: bench
-bench: ## measure
-	go run ./internal/bench
+bench: build system-programs ## measure against public tools, into docs/performance.md
+	go run ./internal/bench -write docs/performance.md
 
 .PHONY: demo
-demo: ## one artifact from the internet to the plant, on this machine
-	go run ./internal/demo
+demo: ## real artifacts from a registry to a disk and checked, on this machine (V=1 shows all)
+	@echo 'building the programs (minutes the first time, seconds later)'
+	$(MAKE) --no-print-directory -s build build/tools/cosign
+	go run ./internal/demo $(if $(V),-v)
 
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build
 
 # What the tests need of the distribution, as program:package,package.
-SYSTEM_PROGRAMS := skopeo:skopeo openssl:openssl tar:tar sha256sum:coreutils gcc:gcc,libc6-dev
+SYSTEM_PROGRAMS := skopeo:skopeo openssl:openssl taskset:util-linux unshare:util-linux tar:tar sha256sum:coreutils gcc:gcc,libc6-dev
 
 .PHONY: system-programs
 system-programs:

@@ -1,0 +1,27 @@
+// Command bench measures Packhof against public tools on this machine, as
+// ratios within one run. It is run by "make bench".
+//
+// With -write it puts the table into docs/performance.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	b := &bench{ctx: ctx}
+	flag.StringVar(&b.dir, "dir", "build/bench", "folder to work in; it is emptied first and afterwards")
+	flag.StringVar(&b.write, "write", "", "Markdown `file` whose table is replaced")
+	flag.IntVar(&b.rounds, "rounds", 3, "how often each thing is done; the median counts")
+	flag.Parse()
+	if err := b.run(); err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
