@@ -6,7 +6,7 @@ import "github.com/packhof/packhof/signing"
 // Manifest and cannot be passed on as one.
 type Claims struct {
 	Digest    Digest            `json:"digest"`
-	Kind      ManifestKind      `json:"kind"`
+	Kind      ManifestKind      `json:"manifestKind"`
 	Channel   string            `json:"channel"`
 	Epoch     int64             `json:"epoch"`
 	Serial    int64             `json:"serial"`

@@ -86,13 +86,14 @@ func diffGroup(before, after []Artifact) []Change {
 	return changes
 }
 
+// change copies what it takes: the caller goes on deleting from its slice.
 func change(old, now *Artifact) Change {
 	c := Change{What: Updated}
 	if old != nil {
-		c.Kind, c.Name, c.OldVersion, c.OldDigest, c.OldSize = old.Kind, old.Name, old.Version, &old.Root.Digest, old.Size
+		c.Kind, c.Name, c.OldVersion, c.OldDigest, c.OldSize = old.Kind, old.Name, old.Version, new(old.Root.Digest), old.Size
 	}
 	if now != nil {
-		c.Kind, c.Name, c.NewVersion, c.NewDigest, c.NewSize = now.Kind, now.Name, now.Version, &now.Root.Digest, now.Size
+		c.Kind, c.Name, c.NewVersion, c.NewDigest, c.NewSize = now.Kind, now.Name, now.Version, new(now.Root.Digest), now.Size
 	}
 	switch {
 	case old == nil:

@@ -1,7 +1,7 @@
 package bundle
 
 import (
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -57,13 +57,17 @@ func RefNames(m *Manifest) []string {
 }
 
 // unique appends a counter where even name, version and digest are the same
-// (one image under two kinds, say).
+// (one image under two kinds, say). Its time does not grow with the square of
+// the number of names: this runs before any signature is checked.
 func unique(names []string) []string {
-	for i := range names {
-		base := names[i]
-		for n := 2; slices.Contains(names[:i], names[i]); n++ {
-			names[i] = base + "-" + string(rune('0'+n%10)) + strings.Repeat("x", n/10)
+	taken := make(map[string]bool, len(names))
+	next := map[string]int{}
+	for i, base := range names {
+		for taken[names[i]] {
+			next[base] = max(2, next[base]+1)
+			names[i] = base + "-" + strconv.Itoa(next[base])
 		}
+		taken[names[i]] = true
 	}
 	return names
 }

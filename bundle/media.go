@@ -23,13 +23,17 @@ type WriteOptions struct {
 // .partial, synced, read back from the medium and renamed.
 func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, opts WriteOptions) (path string, err error) {
 	path = filepath.Join(dir, p.FileName())
-	if err := checkSpace(dir, p.size); err != nil {
+	// WriteManifest needs some too.
+	if err := checkSpace(dir, p.size+int64(len(p.head[0].data))); err != nil {
 		return "", err
+	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return "", problem.New("medium/taken", "%s is there and is no file", path).Hint("remove it, or write to another folder with --to")
 	}
 	partial := path + cas.PartialSuffix
 	f, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
-		return "", err
+		return "", mediumError(err, path, p.size)
 	}
 	err = p.writeFile(ctx, f, content, opts)
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -39,6 +43,14 @@ func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, o
 		return "", errors.Join(err, os.Remove(partial))
 	}
 	return path, cas.SyncDir(dir)
+}
+
+// WriteManifest writes the manifest into dir, to lie beside the volume as
+// <channel>-<serial>.packhof.json, or leaves what was there.
+func (p *VolumePlan) WriteManifest(dir string) error {
+	manifest := p.head[0].data
+	path := filepath.Join(dir, BaseName(p.manifest)+".packhof.json")
+	return mediumError(cas.WriteBytes(path, 0o644, manifest), path, int64(len(manifest)))
 }
 
 func (p *VolumePlan) writeFile(ctx context.Context, f *os.File, content Content, opts WriteOptions) error {

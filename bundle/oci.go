@@ -83,11 +83,11 @@ func ParseOCI(b []byte, mediaType string) (*OCI, error) {
 		return nil, bad("it has more than %d bytes", MaxOCIManifestSize)
 	}
 	if err := checkDepth(b); err != nil {
-		return nil, bad("%w", err)
+		return nil, bad("%w", problem.JSON(err))
 	}
 	var doc OCI
 	if err := json.Unmarshal(b, &doc); err != nil {
-		return nil, bad("%w", err)
+		return nil, bad("%w", problem.JSON(err))
 	}
 	switch {
 	case !IsManifest(mediaType):

@@ -277,6 +277,9 @@ func (s *Sealed) Verify(trust *signing.Trust, at time.Time) (*Bundle, error) {
 	if err := s.checkTrustVersions(m); err != nil {
 		return nil, err
 	}
+	if err := checkRevoked(m, trust.Revocations()); err != nil {
+		return nil, err
+	}
 	if s.volume != nil && s.volume.found != nil {
 		return nil, s.volume.found
 	}
@@ -301,6 +304,27 @@ func (s *Sealed) checkTrustVersions(m *Manifest) error {
 		if last.Version != pair.want.Version || digestOf(last.Bytes) != pair.want.Digest {
 			return problem.New("bundle/trust-differs", "%s: the trust document %s is not the one that the manifest names", s.name, pair.what).
 				With(fmt.Sprintf("want:  version %d, %s", pair.want.Version, pair.want.Digest), fmt.Sprintf("got:   version %d, %s", last.Version, digestOf(last.Bytes)))
+		}
+	}
+	return nil
+}
+
+// checkRevoked refuses what was withdrawn after it had been signed: the serial,
+// or anything that the manifest names.
+func checkRevoked(m *Manifest, list *signing.Revocations) error {
+	if reason, revoked := list.Bundle(m.Channel, int(m.Epoch), int(m.Serial)); revoked {
+		return problem.New("bundle/revoked", "serial %d of %s is revoked: %s", m.Serial, m.Channel, reason).Hint("use a later serial")
+	}
+	for _, a := range m.Artifacts {
+		if reason, revoked := list.Artifact(a.Root.Digest.String()); revoked {
+			return problem.New("bundle/revoked", "the %s %q is revoked: %s", a.Kind, a.Name, reason).
+				With("digest:  " + a.Root.Digest.String()).Hint("use a later serial, without it")
+		}
+	}
+	for _, b := range m.Blobs {
+		if reason, revoked := list.Artifact(b.Digest.String()); revoked {
+			return problem.New("bundle/revoked", "a blob of the bundle is revoked: %s", reason).
+				With("digest:  " + b.Digest.String()).Hint("use a later serial, without it")
 		}
 	}
 	return nil

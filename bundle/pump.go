@@ -6,42 +6,69 @@ import (
 )
 
 const (
+	smallPiece  = 16 << 10
 	pumpBuffer  = 1 << 20
 	pumpBuffers = 4
 )
 
 // pump copies src to dst with reading and writing at the same time, in
 // memory that does not grow with the size. observe, when given, is told of
-// every piece written.
+// every piece written. Only an io.EOF of src ends it well.
 func pump(ctx context.Context, dst io.Writer, src io.Reader, observe func(n int64)) (int64, error) {
+	out := &drain{ctx: ctx, dst: dst, observe: observe}
+	// Most entries are small: not worth a second goroutine and its buffers.
+	first := make([]byte, smallPiece)
+	n, err := fill(src, first)
+	if last, err := out.take(piece{first[:n], err}); last {
+		return out.total, err
+	}
 	p := startPump(src)
 	defer p.stop()
-	var total int64
-	for piece := range p.full {
-		if ctx.Err() != nil {
-			return total, context.Cause(ctx)
+	for next := range p.full {
+		if last, err := out.take(next); last {
+			return out.total, err
 		}
-		n, err := dst.Write(piece.data)
-		total += int64(n)
-		if err != nil {
-			return total, err
-		}
-		if observe != nil {
-			observe(int64(n))
-		}
-		if piece.err != nil {
-			return total, readResult(piece.err)
-		}
-		p.free <- piece.data[:cap(piece.data)]
+		p.free <- next.data[:cap(next.data)]
 	}
-	return total, nil
+	return out.total, nil
 }
 
-func readResult(err error) error {
-	if err == io.EOF {
-		return nil
+// drain is the writing end.
+type drain struct {
+	ctx     context.Context
+	dst     io.Writer
+	observe func(n int64)
+	total   int64
+}
+
+// take writes a piece and tells whether it was the last one.
+func (d *drain) take(p piece) (last bool, err error) {
+	if d.ctx.Err() != nil {
+		return true, context.Cause(d.ctx)
 	}
-	return err
+	n, err := d.dst.Write(p.data)
+	d.total += int64(n)
+	if err != nil {
+		return true, err
+	}
+	if d.observe != nil {
+		d.observe(int64(n))
+	}
+	if p.err == io.EOF {
+		return true, nil
+	}
+	return p.err != nil, p.err
+}
+
+// fill reads until buf is full or the reader returns an error. Unlike
+// io.ReadFull it keeps a reader's own io.ErrUnexpectedEOF apart from the end.
+func fill(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = r.Read(buf[n:])
+		n += m
+	}
+	return n, err
 }
 
 type piece struct {
@@ -75,10 +102,7 @@ func (p *reader) read(src io.Reader) {
 		case <-p.quit:
 			return
 		}
-		n, err := io.ReadFull(src, buf)
-		if err == io.ErrUnexpectedEOF {
-			err = io.EOF
-		}
+		n, err := fill(src, buf)
 		select {
 		case p.full <- piece{buf[:n], err}:
 		case <-p.quit:

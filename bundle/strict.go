@@ -22,10 +22,10 @@ func decodeStrict(what string, b []byte, limit int, into any) error {
 		return problem.New("format/too-large", "%s has %d bytes, more than the %d allowed", what, len(b), limit)
 	}
 	if err := checkDepth(b); err != nil {
-		return problem.New("format/malformed", "%s is malformed: %w", what, err)
+		return problem.New("format/malformed", "%s is malformed: %w", what, problem.JSON(err))
 	}
 	if err := json.Unmarshal(b, into, json.RejectUnknownMembers(true)); err != nil {
-		return problem.New("format/malformed", "%s is malformed: %w", what, err)
+		return problem.New("format/malformed", "%s is malformed: %w", what, problem.JSON(err))
 	}
 	return nil
 }

@@ -30,10 +30,16 @@ func (c PlanChange) Sign() string {
 func Compare(before, after *Lock) []PlanChange {
 	old := map[string]Pinned{}
 	names := map[string]Pinned{}
+	still := map[string]bool{}
+	for _, p := range after.Artifacts {
+		still[pinKey(p)] = true
+	}
 	if before != nil {
 		for _, p := range before.Artifacts {
 			old[pinKey(p)] = p
-			names[string(p.Kind)+"\x00"+p.Name] = p
+			if !still[pinKey(p)] {
+				names[string(p.Kind)+"\x00"+p.Name] = p
+			}
 		}
 	}
 	var changes []PlanChange
@@ -43,6 +49,7 @@ func Compare(before, after *Lock) []PlanChange {
 		previous, same := old[pinKey(p)]
 		if !same {
 			previous, same = names[string(p.Kind)+"\x00"+p.Name]
+			delete(names, string(p.Kind)+"\x00"+p.Name) // it is replaced once
 		}
 		if same {
 			kept[pinKey(previous)] = true

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
@@ -133,17 +132,22 @@ func (e *Exporter) bringBack(ctx context.Context, l *Lock, manifest []byte) (boo
 	if err != nil || missing == 0 {
 		return err == nil, err
 	}
-	for _, p := range l.Artifacts {
-		p.Settled = true
-		if err := e.fetch(ctx, p); err != nil {
-			return false, err
+	failures := make([]error, len(l.Artifacts))
+	for i, p := range l.Artifacts {
+		failures[i] = e.fetch(ctx, l, p)
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
 		}
 	}
 	missing, err = bundle.Missing(manifest, bundle.StoreContent(e.Store))
-	return missing == 0, err
+	if err != nil || missing == 0 {
+		return err == nil, err // what failed was left out when the serial was sealed
+	}
+	return false, together("could not be fetched again", failures)
 }
 
-func (e *Exporter) fetch(ctx context.Context, p Pinned) error {
+func (e *Exporter) fetch(ctx context.Context, l *Lock, p Pinned) error {
+	_, p.Settled = e.Ledger.Find(l.Epoch, l.Serial)
 	source, ok := e.Sources[p.Source]
 	if !ok {
 		return problem.New("lock/malformed", "the lock names the source %q, which does not exist", p.Source).Hint("packhof plan")
@@ -215,7 +219,7 @@ func (e *Exporter) fetchAll(ctx context.Context, l *Lock) (here []Pinned, omitte
 	failures := make([]error, len(l.Artifacts))
 	mayOmit := e.AllowIncomplete
 	for i, p := range l.Artifacts {
-		failures[i] = e.fetch(ctx, p)
+		failures[i] = e.fetch(ctx, l, p)
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, context.Cause(ctx)
@@ -291,5 +295,5 @@ func (e *Exporter) write(ctx context.Context, head bundle.Head, dir string, s *S
 			}
 		}
 	}
-	return cas.WriteBytes(filepath.Join(dir, bundle.BaseName(m)+".packhof.json"), 0o644, head.Manifest)
+	return plan.WriteManifest(dir)
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
 
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
@@ -44,6 +46,11 @@ func CreateLedger(path, channel string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Lstat(path); err == nil {
+		return problem.New("config/exists", "the ledger %s exists already, and is never made anew", path)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return cas.WriteBytes(path, 0o644, append(head, '\n'))
 }
 
@@ -73,7 +80,7 @@ func (l *Ledger) parse(b []byte) error {
 		if number == 1 {
 			var head ledgerHead
 			if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
-				return malformed(1, "%w", err)
+				return malformed(1, "%w", problem.JSON(err))
 			}
 			if head.Format != FormatLedger || head.Channel != l.channel {
 				return malformed(1, "it is a ledger of format %.60q for the channel %.60q, not of %s for %s", head.Format, head.Channel, FormatLedger, l.channel)
@@ -82,7 +89,10 @@ func (l *Ledger) parse(b []byte) error {
 		}
 		var e LedgerEntry
 		if err := json.Unmarshal(line, &e, json.RejectUnknownMembers(true)); err != nil {
-			return malformed(number, "%w", err)
+			return malformed(number, "%w", problem.JSON(err))
+		}
+		if e.Epoch < 1 || e.Serial < 1 || e.Manifest.IsZero() || e.Lock.IsZero() {
+			return malformed(number, "epoch, serial, manifest or lock is missing")
 		}
 		if last, ok := l.Last(); ok && (e.Epoch < last.Epoch || e.Epoch == last.Epoch && e.Serial <= last.Serial) {
 			return malformed(number, "serial %d stands after serial %d", e.Serial, last.Serial)
@@ -125,17 +135,21 @@ func (l *Ledger) Seal(e LedgerEntry) error {
 	if last, ok := l.Last(); ok && (e.Epoch < last.Epoch || e.Epoch == last.Epoch && e.Serial <= last.Serial) {
 		return problem.New("serial/stale", "serial %d is older than the last sealed serial %d", e.Serial, last.Serial).Hint("packhof plan")
 	}
-	l.entries = append(l.entries, e)
-	return l.write()
+	entries := append(slices.Clone(l.entries), e)
+	if err := l.write(entries); err != nil {
+		return err
+	}
+	l.entries = entries
+	return nil
 }
 
-func (l *Ledger) write() error {
+func (l *Ledger) write(entries []LedgerEntry) error {
 	b, err := json.Marshal(ledgerHead{FormatLedger, l.channel})
 	if err != nil {
 		return err
 	}
 	b = append(b, '\n')
-	for _, e := range l.entries {
+	for _, e := range entries {
 		line, err := json.Marshal(e)
 		if err != nil {
 			return err

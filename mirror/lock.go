@@ -60,7 +60,7 @@ func ReadLock(path string) (*Lock, error) {
 	}
 	var l Lock
 	if err := json.Unmarshal(b, &l, json.RejectUnknownMembers(true)); err != nil {
-		return nil, problem.New("lock/malformed", "%s is malformed: %w", path, err).Hint("make it again with  packhof plan")
+		return nil, problem.New("lock/malformed", "%s is malformed: %w", path, problem.JSON(err)).Hint("make it again with  packhof plan")
 	}
 	if l.Format != FormatLock || len(l.Artifacts) == 0 || !bundle.ValidChannel(l.Channel) {
 		return nil, problem.New("lock/malformed", "%s is no lock of the format %s", path, FormatLock).Hint("make it again with  packhof plan")

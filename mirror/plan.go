@@ -157,6 +157,9 @@ func (e *IncompleteError) Unwrap() []error { return e.Failures }
 // Code is the stable code of this error.
 func (e *IncompleteError) Code() string { return "export/incomplete" }
 
+// Remedy is for all of them together, not that of the first.
+func (e *IncompleteError) Remedy() string { return "mend them and run it again" }
+
 // Evidence lists the failures, with their own evidence indented.
 func (e *IncompleteError) Evidence() []string {
 	var lines []string

@@ -49,7 +49,7 @@ func (s *ScanProgram) Version(ctx context.Context) (string, error) {
 	}
 	var version map[string]any
 	if err := json.Unmarshal(result.Stdout, &version); err != nil {
-		return "", fmt.Errorf("packhof-scan version: %w", err)
+		return "", &sbom.Error{Kind: "scan/response", Text: "the scanner does not say its version", Err: err}
 	}
 	return fmt.Sprintf("packhof-scan %v, syft %v", version["version"], version["syft"]), nil
 }
@@ -142,7 +142,7 @@ func (s *ScanProgram) layOutImage(dir string, manifest bundle.OCIDescriptor) err
 
 // layOutTree makes a folder with the files of a tree under their names, as
 // hard links to their blobs.
-func (s *ScanProgram) layOutTree(ctx context.Context, dir string, root bundle.OCIDescriptor) ([]sbom.File, error) {
+func (s *ScanProgram) layOutTree(ctx context.Context, dir string, root bundle.OCIDescriptor) (list []sbom.File, err error) {
 	tree, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *ScanProgram) layOutTree(ctx context.Context, dir string, root bundle.OC
 	if err != nil {
 		return nil, err
 	}
-	list := make([]sbom.File, 0, len(files))
+	list = make([]sbom.File, 0, len(files))
 	for _, f := range files {
 		if err := linkInto(tree, s.Store.Path(f.Digest), f.Path); err != nil {
 			return nil, err

@@ -53,9 +53,10 @@ type Pinned struct {
 	Verified  bundle.Verified   `json:"verified"`
 	Root      bundle.Descriptor `json:"root"`
 	Derived   *bundle.Derived   `json:"derived,omitempty"`
-	Listing   *Listing          `json:"listing,omitempty"`
-	Files     int64             `json:"files"` // blobs below the root, manifests not counted
-	Bytes     int64             `json:"bytes"` // of these blobs, each once
+	Listing   *Listing          `json:"listing,omitempty"` // of a tree
+	File      *bundle.File      `json:"file,omitempty"`    // the one file behind an address
+	Files     int64             `json:"files"`             // blobs below the root, manifests not counted
+	Bytes     int64             `json:"bytes"`             // of these blobs, each once
 	Subjects  []Subject         `json:"subjects"`
 
 	// Settled says that the serial is sealed: what is pinned counts, and

@@ -63,7 +63,20 @@ func (t *TrustFolder) follow(dir string, at time.Time) error {
 	if t.Trust, err = trust.UpdateRevocations(t.Revocations.Bytes, at); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
-	return nil
+	if err := checkName(dir, "root", t.Newest().Version, t.Trust.Root().Version()); err != nil {
+		return err
+	}
+	return checkName(dir, "revocations", t.Revocations.Version, t.Trust.Revocations().Version())
+}
+
+// checkName makes sure that the newest file holds the version that its name
+// says: a copy of an older one would otherwise go out under that number.
+func checkName(dir, kind string, name int64, inside int) error {
+	if name == int64(inside) {
+		return nil
+	}
+	return problem.New("trust/gap", "%s holds version %d", TrustFile(dir, kind, name), inside).
+		Hint("bring version %d back from version control, or remove the file", name)
 }
 
 // readVersions reads <kind>-1.json, <kind>-2.json … until one is missing.
@@ -130,7 +143,7 @@ func (t *TrustFolder) CheckSigner(channel string, key signing.PublicKey, at time
 		if k.Public.ID() != key.ID() {
 			continue
 		}
-		if at.Before(k.NotBefore) || at.After(k.NotAfter) {
+		if !k.ValidAt(at) {
 			return problem.New("trust/key-expired", "the key of %s is valid from %s to %s only", k.Owner, k.NotBefore.Format(time.DateOnly), k.NotAfter.Format(time.DateOnly))
 		}
 		if reason, revoked := t.Trust.Revocations().Key(key.ID()); revoked {

@@ -108,13 +108,13 @@ func remedy(code string) string {
 	case CodeKeyAlgorithm:
 		return "make an ECDSA P-256 key with  packhof key generate"
 	case CodeNoTrust:
-		return "install the trust root with  packhof-gate trust init root-1.json"
+		return "take in the trust root by hand: root-1.json, after comparing its fingerprint"
 	case CodeRootVersion:
-		return "install the root versions in between, in order, with  packhof-gate trust update FILE"
+		return "bring the root versions in between first, in order"
 	case CodeThreshold:
-		return "have the missing person run  packhof sign FILE"
+		return "have the missing people sign it too"
 	case CodeExpiredKey, CodeUnknownRole:
-		return "install a newer root version with  packhof-gate trust update FILE"
+		return "bring a newer version of the trust root"
 	case CodeRevokedKey:
 		return "have the bundle signed again with a key that is not revoked"
 	}

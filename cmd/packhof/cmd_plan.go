@@ -17,8 +17,8 @@ type planOptions struct {
 	detailedExit bool
 }
 
-// errChanges is how plan --detailed-exitcode says that there are changes.
-var errChanges = errors.New("changes")
+// changed is how plan --detailed-exitcode says that there are changes.
+const changed = cli.Outcome(2)
 
 func newPlan(p *project) *cobra.Command {
 	var o planOptions
@@ -49,7 +49,11 @@ func runPlan(p *project, c *cobra.Command, o planOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	defer func() {
+		if failed := release(); failed != nil {
+			err = errors.Join(err, failed)
+		}
+	}()
 	folder, err := p.trust()
 	if err != nil {
 		return err
@@ -84,7 +88,7 @@ func runPlan(p *project, c *cobra.Command, o planOptions) (err error) {
 		return err
 	}
 	if o.detailedExit && mirror.AnyChange(changes) {
-		return errChanges
+		return changed
 	}
 	return nil
 }

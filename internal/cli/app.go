@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,9 @@ func (a *App) Execute(ctx context.Context, args []string, root *cobra.Command) i
 	if err == nil {
 		return ExitOK
 	}
+	if said, ok := err.(Outcome); ok {
+		return int(said)
+	}
 	if ctx.Err() != nil && !errors.Is(err, context.Canceled) {
 		err = errors.Join(context.Canceled, err)
 	}
@@ -83,12 +87,16 @@ func (a *App) addGlobals(root *cobra.Command) {
 		if err := a.flagsFromEnvironment(c); err != nil {
 			return err
 		}
+		if err := c.ValidateRequiredFlags(); err != nil {
+			return usage(c, err.Error())
+		}
 		switch a.Format {
 		case "table", "json", "yaml":
 			return nil
 		}
 		return usage(c, fmt.Sprintf("unknown output format %q", a.Format))
 	}
+	root.SetUsageFunc(plainUsage(root.UsageFunc()))
 	root.AddCommand(topics(a, root)...)
 	root.SetHelpCommand(helpCommand(a))
 	tidyUsageErrors(root)
@@ -108,6 +116,20 @@ func (a *App) flagsFromEnvironment(c *cobra.Command) error {
 		f.Changed = true
 	})
 	return failed
+}
+
+// plainUsage leaves out what nobody types: that a switch can be given a value.
+func plainUsage(usage func(*cobra.Command) error) func(*cobra.Command) error {
+	const noise = "[=true|false]"
+	return func(c *cobra.Command) error {
+		out := c.OutOrStderr()
+		var text bytes.Buffer
+		c.SetOut(&text)
+		err := usage(c)
+		c.SetOut(out)
+		fmt.Fprint(out, strings.ReplaceAll(text.String(), noise, strings.Repeat(" ", len(noise))))
+		return err
+	}
 }
 
 // EnvName is the environment variable of a flag.
@@ -146,6 +168,7 @@ func tidyUsageErrors(c *cobra.Command) {
 	}
 	if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
 		c.Args = cobra.ArbitraryArgs
+		c.SuggestionsMinimumDistance = 2
 		c.RunE = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return c.Help()

@@ -102,14 +102,15 @@ func exportEntries() []Entry {
 		{"artifact/too-many-files", ExitFailed, "A folder has more files than one artifact takes.", ""},
 		{"medium/full", ExitFailed, "The medium has too little free space. Nothing is left on it.", ""},
 		{"medium/file-too-large", ExitFailed, "The medium's file system does not take a file of this size.", ""},
+		{"medium/taken", ExitFailed, "Where the bundle should go stands something that is no file.", ""},
 		{"medium/readback", ExitDamaged, "The medium does not give back what was written to it.", ""},
 	}
 }
 
 func bundleEntries() []Entry {
 	return []Entry{
-		{"format/malformed", ExitDamaged, "A document of a bundle is not strict JSON of its format.", "have the bundle exported again"},
-		{"format/invalid", ExitDamaged, "A document of a bundle contradicts itself or its format.", "have the bundle exported again"},
+		{"format/malformed", ExitDamaged, "A document is not strict JSON of its format.", "have its sender make it again"},
+		{"format/invalid", ExitDamaged, "A document contradicts itself or its format.", "have its sender make it again"},
 		{"format/unknown", ExitFailed, "A document has a format that this version does not read.", "use a newer version"},
 		{"format/too-large", ExitDamaged, "A document is larger than its format allows.", ""},
 		{"format/critical-extension", ExitFailed, "A bundle needs something that this version does not know.", "use a newer version"},
@@ -120,6 +121,7 @@ func bundleEntries() []Entry {
 		{"volume/not-complete", ExitFailed, "A volume is one of several.", ""},
 		{"bundle/incomplete-graph", ExitDamaged, "Something that an artifact needs is not in the bundle.", "have the bundle exported again"},
 		{"bundle/stray-blob", ExitDamaged, "A blob of the bundle belongs to no artifact.", "have the bundle exported again"},
+		{"bundle/revoked", ExitDenied, "A bundle, or something in it, was revoked after it had been signed.", ""},
 		{"bundle/trust-missing", ExitNotGenuine, "A bundle lacks its trust documents.", "have the bundle exported again"},
 		{"bundle/trust-differs", ExitNotGenuine, "The trust documents in a bundle are not those that its manifest names.", "do not use it; ask the sender"},
 	}
@@ -160,6 +162,11 @@ func scanEntries() []Entry {
 		{"sbom/serial", ExitDamaged, "An SBOM has another serial number than follows from subject and time.", ""},
 		{"sbom/not-canonical", ExitDamaged, "An SBOM is not in the canonical form.", ""},
 		{"scan/request", ExitFailed, "The scanner was asked something that makes no sense.", ""},
+		{"scan/content", ExitDamaged, "The scanner did not find the content that it was to scan.", ""},
+		{"scan/damaged", ExitDamaged, "The scanner found other content than its digests promise.", ""},
+		{"scan/unpacked", ExitFailed, "An artifact unpacks to more than the scanner allows.", ""},
+		{"scan/disk", ExitFailed, "The scanner ran out of disk.", ""},
+		{"scan/failed", ExitFailed, "The scanner could not read an artifact.", ""},
 		{"scan/response", ExitFailed, "The scanner answered something that is no answer.", ""},
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -26,6 +27,12 @@ const (
 	ExitNoDestination = 21
 	ExitInterrupted   = 130
 )
+
+// Outcome is an exit code by which a command says something without having
+// failed; nothing is printed about it.
+type Outcome int
+
+func (o Outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
 
 // ExitMeaning is a line of the help topic "exit-codes".
 type ExitMeaning struct {

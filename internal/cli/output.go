@@ -43,7 +43,7 @@ func withKind(kind string, object []byte) ([]byte, error) {
 		head = head[:len(head)-1]
 	}
 	whole := jsontext.Value(append([]byte(head), body[1:]...))
-	if err := whole.Indent(jsontext.WithIndent("  ")); err != nil {
+	if err := whole.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(false)); err != nil {
 		return nil, fmt.Errorf("%s is no JSON object: %w", kind, err)
 	}
 	return append(whole, '\n'), nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
@@ -59,7 +60,10 @@ func LoadConfig(path string, into any) (*Config, error) {
 	if err != nil {
 		return nil, syntaxError(path, err)
 	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+	if len(file.Docs) == 0 || len(file.Docs) == 1 && file.Docs[0].Body == nil {
+		return nil, &ConfigError{File: path, What: "it is empty", Kind: "config/syntax", Fix: "make one with  packhof init"}
+	}
+	if len(file.Docs) != 1 {
 		return nil, &ConfigError{File: path, What: fmt.Sprintf("it holds %d documents, one is needed", len(file.Docs)), Kind: "config/syntax"}
 	}
 	c := &Config{name: path, root: file.Docs[0].Body}
@@ -95,7 +99,7 @@ func syntaxError(path string, err error) error {
 		e.Line, e.Column = at.GetToken().Position.Line, at.GetToken().Position.Column
 	}
 	if errors.As(err, &message) {
-		e.What = message.GetMessage()
+		e.What = strings.ReplaceAll(message.GetMessage(), "\t", `\t`)
 	}
 	return e
 }
@@ -126,12 +130,28 @@ func (c *Config) decodeError(err error, t reflect.Type) error {
 	if semantic.Err != nil {
 		e.What = fmt.Sprintf("%s: %s", dotted(path), semantic.Err)
 	} else if semantic.GoType != nil {
-		e.What = fmt.Sprintf("%s: a %s stands where %s belongs", dotted(path), semantic.JSONKind, wanted(semantic.GoType))
+		e.What = fmt.Sprintf("%s: %s stands where %s belongs", dotted(path), found(semantic.JSONKind), wanted(semantic.GoType))
 		if semantic.GoType.Kind() == reflect.String {
 			e.Fix = "put it in quotes"
 		}
 	}
 	return e
+}
+
+func found(k jsontext.Kind) string {
+	switch k {
+	case jsontext.KindString:
+		return "text"
+	case jsontext.KindNumber:
+		return "a number"
+	case jsontext.KindTrue, jsontext.KindFalse:
+		return "true or false"
+	case jsontext.KindBeginArray:
+		return "a list"
+	case jsontext.KindBeginObject:
+		return "a group of keys"
+	}
+	return "nothing"
 }
 
 func wanted(t reflect.Type) string {
@@ -149,6 +169,9 @@ func wanted(t reflect.Type) string {
 }
 
 func dotted(path []string) string {
+	if len(path) == 0 {
+		return "the file"
+	}
 	var b strings.Builder
 	for i, part := range path {
 		if _, err := strconv.Atoi(part); err == nil && i > 0 {

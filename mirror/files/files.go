@@ -17,6 +17,9 @@ import (
 	"github.com/packhof/packhof/mirror"
 )
 
+// Key is the name of this source in locks.
+const Key = "files"
+
 // Source implements mirror.Source.
 type Source struct {
 	base     string // folder that relative paths start from
@@ -38,12 +41,15 @@ func New(base string, hosts map[string]Host, progress mirror.Progress) (*Source,
 // size.
 func (s *Source) Resolve(ctx context.Context, want mirror.Request, into *cas.Store) (mirror.Pinned, error) {
 	pin := mirror.Pinned{
-		Kind: want.Kind, Name: want.Name, Version: want.Version, Labels: want.Labels, From: want.From,
+		Source: Key, Kind: want.Kind, Name: want.Name, Version: want.Version, Labels: want.Labels, From: want.From,
 		Transport: bundle.TransportLocal, Verified: bundle.VerifiedLock,
 	}
 	files, err := s.list(ctx, want, &pin)
 	if err != nil {
 		return pin, err
+	}
+	if isURL(want.From) {
+		pin.File = &files[0]
 	}
 	if err := s.pin(ctx, &pin, files, into); err != nil {
 		return pin, err
@@ -84,32 +90,31 @@ func (s *Source) pin(ctx context.Context, pin *mirror.Pinned, files []bundle.Fil
 	if err != nil {
 		return err
 	}
+	documents := map[cas.Digest][]byte{}
 	for _, document := range tree.Documents {
-		if _, err := into.PutBytes(ctx, document); err != nil {
+		name, err := into.PutBytes(ctx, document)
+		if err != nil {
 			return err
 		}
+		documents[name] = document
 	}
-	listing := encodeListing(files)
-	name, err := into.PutBytes(ctx, listing)
-	if err != nil {
-		return err
-	}
-	pin.Root = tree.Root
-	pin.Listing = &mirror.Listing{Digest: name, Files: int64(len(files))}
-	pin.Files, pin.Bytes = distinct(files)
-	return nil
-}
-
-func distinct(files []bundle.File) (count, bytes int64) {
-	seen := map[cas.Digest]bool{}
-	for _, f := range files {
-		if !seen[f.Digest] {
-			seen[f.Digest] = true
-			count++
-			bytes += f.Size
+	if pin.File == nil {
+		name, err := into.PutBytes(ctx, encodeListing(files))
+		if err != nil {
+			return err
 		}
+		pin.Listing = &mirror.Listing{Digest: name, Files: int64(len(files))}
 	}
-	return count, bytes
+	pin.Root, pin.Files, pin.Bytes = tree.Root, 0, 0
+	read := func(d bundle.OCIDescriptor) ([]byte, error) { return documents[d.Digest], nil }
+	root := bundle.OCIDescriptor{MediaType: tree.Root.MediaType, Digest: tree.Root.Digest, Size: tree.Root.Size}
+	return bundle.Walk(root, read, func(d bundle.OCIDescriptor, _ bundle.Role) error {
+		if !bundle.IsManifest(d.MediaType) {
+			pin.Files++
+			pin.Bytes += d.Size
+		}
+		return nil
+	})
 }
 
 // Fetch implements mirror.Source.
@@ -126,15 +131,19 @@ func (s *Source) Fetch(ctx context.Context, p mirror.Pinned, into *cas.Store) er
 		return moved(p.From, p.Root.Digest, again.Root.Digest)
 	}
 	if isURL(p.From) {
-		return s.fetchURL(ctx, p.From, files[0], into)
+		return s.fetchURL(ctx, p.From, *p.File, into)
 	}
 	return s.fetchTree(ctx, p.From, files, into)
 }
 
 // pinnedFiles reads the listing from the store, or makes it again and makes
-// sure that it is still the same.
+// sure that it is still the same. Behind an address there is one file, which
+// the lock names itself.
 func (s *Source) pinnedFiles(ctx context.Context, p mirror.Pinned, into *cas.Store) ([]bundle.File, error) {
-	if p.Listing == nil {
+	if isURL(p.From) && p.File != nil {
+		return []bundle.File{*p.File}, nil
+	}
+	if p.Listing == nil || isURL(p.From) {
 		return nil, problem.New("lock/malformed", "the lock has no listing for %s", p.Name).Hint("packhof plan")
 	}
 	document, err := into.ReadAll(p.Listing.Digest, maxListing)
@@ -143,9 +152,6 @@ func (s *Source) pinnedFiles(ctx context.Context, p mirror.Pinned, into *cas.Sto
 	}
 	if !isAbsent(err) {
 		return nil, err
-	}
-	if isURL(p.From) {
-		return nil, problem.New("store/missing", "the store has lost the listing of %s", p.Name).Hint("packhof plan")
 	}
 	files, err := s.hashTree(ctx, p.From)
 	if err != nil {

@@ -46,22 +46,29 @@ func (s *Source) open(from string) (*tree, error) {
 	if !info.IsDir() {
 		path, t.only = filepath.Split(path)
 	}
-	t.root, err = os.OpenRoot(path)
+	t.root, err = os.OpenRoot(filepath.Clean(path)) // Split leaves "" for the folder we are in
 	return t, err
 }
 
 // names lists the regular files below the folder, with slashes.
 func (t *tree) names() ([]string, error) {
 	if t.only != "" {
-		return []string{t.only}, nil
+		info, err := t.root.Lstat(t.only)
+		if err != nil {
+			return nil, err
+		}
+		return []string{t.only}, t.checkRegular(t.only, fs.FileInfoToDirEntry(info))
 	}
 	var names []string
 	err := fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() {
+		if d.IsDir() && name == "." {
 			return nil
+		}
+		if d.IsDir() {
+			return bundle.CheckPath(name)
 		}
 		if len(names) == maxFiles {
 			return problem.New("artifact/too-many-files", "%s has more than %d files", t.from, maxFiles).Hint("split the tree into several artifacts")

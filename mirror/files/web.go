@@ -174,8 +174,8 @@ func (w *web) retry(ctx context.Context, try func() error) error {
 		if err == nil || attempt == maxAttempts || !worthRetrying(err) {
 			return err
 		}
-		if w.pause(ctx, wait) != nil {
-			return err
+		if ended := w.pause(ctx, wait); ended != nil {
+			return errors.Join(ended, err)
 		}
 		wait *= 2
 	}
