@@ -386,14 +386,22 @@ func TestT08BlobOver4GiB(t *testing.T) {
 	}
 }
 
+// hashZeros gives the digest and the chunk list of that many zeros.
 func hashZeros(t *testing.T, size int64) (cas.Digest, []byte) {
 	t.Helper()
-	h := sha256.New()
-	if _, err := io.CopyBuffer(h, io.LimitReader(zeroReader{}, size), make([]byte, 1<<20)); err != nil {
-		t.Fatal(err)
+	sum := func(n int64) cas.Digest {
+		h := sha256.New()
+		if _, err := io.CopyBuffer(h, io.LimitReader(zeroReader{}, n), make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		return cas.Digest(h.Sum(nil))
 	}
-	digest := cas.Digest(h.Sum(nil))
-	list, err := bundle.HashChunks(t.Context(), io.LimitReader(zeroReader{}, size), digest, size)
+	digest := sum(size)
+	chunks := slices.Repeat([]cas.Digest{sum(bundle.ChunkSize)}, int(size/bundle.ChunkSize))
+	if rest := size % bundle.ChunkSize; rest > 0 {
+		chunks = append(chunks, sum(rest))
+	}
+	list, err := bundle.EncodeChunkList(digest, size, chunks)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -125,6 +126,7 @@ func (l *lines) report() {
 		}
 		waiting = append(waiting, text)
 	}
+	slices.Sort(waiting)
 	if len(waiting) > 0 {
 		fmt.Fprintf(l.w, "waiting for: %s\n", strings.Join(waiting, ", "))
 	}

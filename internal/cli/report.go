@@ -68,7 +68,7 @@ const APIVersion = "packhof/v1"
 // clean makes one line of text safe for a terminal: what an artifact or a
 // server says may hold escape sequences and bidi marks.
 func clean(s string) string {
-	return printable(strings.TrimSpace(strings.ReplaceAll(s, "\n", "; ")))
+	return printable(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
 }
 
 // printable replaces what could act on a terminal.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
@@ -56,6 +57,10 @@ func LoadConfig(path string, into any) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) // some editors begin with a byte order mark
+	if nestsTooDeep(b) {
+		return nil, &ConfigError{File: path, What: fmt.Sprintf("it nests deeper than %d", maxNesting), Kind: "config/syntax"}
+	}
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil {
 		return nil, syntaxError(path, err)
@@ -67,6 +72,9 @@ func LoadConfig(path string, into any) (*Config, error) {
 		return nil, &ConfigError{File: path, What: fmt.Sprintf("it holds %d documents, one is needed", len(file.Docs)), Kind: "config/syntax"}
 	}
 	c := &Config{name: path, root: file.Docs[0].Body}
+	if err := c.refuseAliases(); err != nil {
+		return nil, err
+	}
 	asJSON, err := yaml.YAMLToJSON(b)
 	if err != nil {
 		return nil, syntaxError(path, err)
@@ -75,6 +83,52 @@ func LoadConfig(path string, into any) (*Config, error) {
 		return nil, c.decodeError(err, reflect.TypeOf(into))
 	}
 	return c, nil
+}
+
+const maxNesting = 1000
+
+// nestsTooDeep counts brackets, whatever they stand in: the parser needs time
+// with the square of the nesting.
+func nestsTooDeep(b []byte) bool {
+	depth := 0
+	for _, c := range b {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(0, depth-1)
+		}
+		if depth > maxNesting {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseAliases refuses anchors and what refers to them: a few lines of them
+// expand to more than any memory holds, and a value that stands elsewhere has
+// no line to report.
+func (c *Config) refuseAliases() error {
+	var found ast.Node
+	ast.Walk(aliasFinder{&found}, c.root)
+	if found == nil {
+		return nil
+	}
+	at := found.GetToken().Position
+	return &ConfigError{File: c.name, Line: at.Line, Column: at.Column, What: "anchors (&) and aliases (*) are not accepted", Kind: "config/syntax", Fix: "write the value out, or put the text in quotes"}
+}
+
+type aliasFinder struct{ found *ast.Node }
+
+// Visit implements ast.Visitor.
+func (f aliasFinder) Visit(node ast.Node) ast.Visitor {
+	switch node.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
+		if *f.found == nil {
+			*f.found = node
+		}
+	}
+	return f
 }
 
 func readConfig(path string) ([]byte, error) {
@@ -212,7 +266,7 @@ func splitPath(path string) []string {
 // position finds a field in the file; a missing one is at its parent.
 func (c *Config) position(path []string) (line, column int) {
 	node := c.root
-	at := node.GetToken()
+	at := begin(node)
 	for len(path) > 0 {
 		key, value, used := descend(node, path)
 		if used == 0 {
@@ -221,6 +275,19 @@ func (c *Config) position(path []string) (line, column int) {
 		at, node, path = key, value, path[used:]
 	}
 	return at.Position.Line, at.Position.Column
+}
+
+// begin is where a node begins; for a group of keys the parser names the colon.
+func begin(node ast.Node) *token.Token {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if len(n.Values) > 0 {
+			return n.Values[0].Key.GetToken()
+		}
+	case *ast.MappingValueNode:
+		return n.Key.GetToken()
+	}
+	return node.GetToken()
 }
 
 // descend goes down one level and says how many parts of the path that took:
@@ -237,7 +304,7 @@ func descend(node ast.Node, path []string) (*token.Token, ast.Node, int) {
 		if err != nil || i < 0 || i >= len(n.Values) {
 			return nil, nil, 0
 		}
-		return n.Values[i].GetToken(), n.Values[i], 1
+		return begin(n.Values[i]), n.Values[i], 1
 	}
 	for used := len(path); used > 0; used-- {
 		name := strings.Join(path[:used], ".")

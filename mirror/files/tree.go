@@ -129,7 +129,7 @@ func (s *Source) hashTree(ctx context.Context, from string) (files []bundle.File
 func (t *tree) hash(ctx context.Context, name string, item mirror.Item) (bundle.File, error) {
 	f, err := t.root.Open(filepath.FromSlash(name))
 	if err != nil {
-		return bundle.File{}, err
+		return bundle.File{}, fmt.Errorf("read %s in %s: %w", name, t.from, err)
 	}
 	h := sha256.New()
 	size, err := io.CopyBuffer(h, &watched{ctx: ctx, r: f, item: item}, make([]byte, 256<<10))
@@ -199,7 +199,7 @@ func (t *tree) store(ctx context.Context, want bundle.File, into *cas.Store, ite
 			With("locked:  " + want.Digest.String()).Hint("packhof plan")
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("read %s in %s: %w", want.Path, t.from, err)
 	}
 	sum := sha512.New()
 	err = into.Put(ctx, &watched{ctx: ctx, r: f, item: item}, want.Digest, want.Size, want.Path, sum)

@@ -1,0 +1,193 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhof/packhof/internal/cas"
+)
+
+func code(err error) string {
+	var coded interface{ Code() string }
+	if errors.As(err, &coded) {
+		return coded.Code()
+	}
+	return ""
+}
+
+func FuzzVolumeJSON(f *testing.F) {
+	blob := cas.DigestOf([]byte("x"))
+	m := &Manifest{Blobs: []Blob{{Digest: blob, Size: maxEntrySize + 1, Role: RoleContent}}}
+	digest := cas.DigestOf([]byte("manifest"))
+	info, err := completeVolume(m, digest)
+	if err != nil {
+		f.Fatal(err)
+	}
+	good, err := encodeCanonical(info)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"format":"packhof.volume/v1","number":1,"count":2}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := parseVolume(b, m, digest)
+		switch {
+		case err != nil && code(err) == "":
+			t.Errorf("refused without a code: %v", err)
+		case err == nil && !bytes.Equal(b, good):
+			t.Errorf("accepted %q, of which there is only one right form", b)
+		case err == nil && !cmp.Equal(got, info):
+			t.Errorf("read %+v", got)
+		}
+	})
+}
+
+func FuzzChunkList(f *testing.F) {
+	blob := cas.DigestOf([]byte("x"))
+	good, err := EncodeChunkList(blob, ChunkSize+1, []Digest{blob, blob})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good, int64(ChunkSize+1))
+	f.Add([]byte(`{"format":"packhof.chunks/v1"}`), int64(0))
+	f.Add([]byte(`{}`), int64(math.MaxInt64))
+	f.Fuzz(func(t *testing.T, b []byte, size int64) {
+		list, err := ParseChunkList(b, blob, size)
+		if err != nil {
+			if code(err) == "" {
+				t.Errorf("refused without a code: %v", err)
+			}
+			return
+		}
+		again, err := EncodeChunkList(blob, size, list.Chunks)
+		if err != nil {
+			t.Fatalf("accepted and cannot be written: %v", err)
+		}
+		if back, err := ParseChunkList(again, blob, size); err != nil || !cmp.Equal(back, list) {
+			t.Errorf("written and read again: %+v, %v", back, err)
+		}
+	})
+}
+
+func FuzzEnrolment(f *testing.F) {
+	good, err := os.ReadFile("../testdata/enrol.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"format":"packhof.enrolment/v1"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := ParseEnrolment(b)
+		if err != nil {
+			if code(err) == "" {
+				t.Errorf("refused without a code: %v", err)
+			}
+			return
+		}
+		again, err := EncodeEnrolment(e)
+		if err != nil {
+			t.Fatalf("accepted and cannot be written: %v", err)
+		}
+		if back, err := ParseEnrolment(again); err != nil || !cmp.Equal(back, e) {
+			t.Errorf("written and read again: %+v, %v", back, err)
+		}
+	})
+}
+
+func TestChunkListOfAnother(t *testing.T) {
+	blob, other := cas.DigestOf([]byte("x")), cas.DigestOf([]byte("y"))
+	good, err := EncodeChunkList(blob, ChunkSize+1, []Digest{blob, other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]func() error{
+		"another blob":  func() error { _, err := ParseChunkList(good, other, ChunkSize+1); return err },
+		"another size":  func() error { _, err := ParseChunkList(good, blob, ChunkSize+2); return err },
+		"a chunk less":  func() error { _, err := EncodeChunkList(blob, ChunkSize+1, []Digest{blob}); return err },
+		"a chunk more":  func() error { _, err := EncodeChunkList(blob, ChunkSize, []Digest{blob, blob}); return err },
+		"no chunks":     func() error { _, err := EncodeChunkList(blob, 1, nil); return err },
+		"other chunks":  func() error { return parseChunks(strings.Replace(string(good), "67108864", "67108865", 1), blob) },
+		"other format":  func() error { return parseChunks(strings.Replace(string(good), "chunks/v1", "chunks/v2", 1), blob) },
+		"trailing data": func() error { return parseChunks(string(good)+"{}", blob) },
+	} {
+		if err := try(); code(err) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func parseChunks(s string, blob Digest) error {
+	_, err := ParseChunkList([]byte(s), blob, ChunkSize+1)
+	return err
+}
+
+func TestMediumErrors(t *testing.T) {
+	for want, err := range map[string]error{
+		"medium/full":           &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC},
+		"medium/file-too-large": syscall.EFBIG,
+		"":                      syscall.EIO,
+	} {
+		if got := mediumError(err, "/media/x.tar", 10); code(got) != want || !errors.Is(got, err) {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+	if err := mediumError(fmt.Errorf("wrapped: %w", syscall.EDQUOT), "x", 10); code(err) != "medium/full" {
+		t.Errorf("a full quota became %v", err)
+	}
+	if err := checkSpace(t.TempDir(), math.MaxInt64); code(err) != "medium/full" {
+		t.Errorf("space for everything: %v", err)
+	}
+	if err := checkSpace(t.TempDir(), 1); err != nil {
+		t.Errorf("space for one byte: %v", err)
+	}
+	if err := checkSpace(t.TempDir()+"/none", 1); err == nil {
+		t.Error("space in a folder that is not there")
+	}
+}
+
+func TestWhereSegmentsAreCut(t *testing.T) {
+	blob := cas.DigestOf([]byte("x"))
+	for _, c := range []struct {
+		size   int64
+		pieces []int64
+	}{
+		{0, []int64{0}}, {maxEntrySize, []int64{maxEntrySize}}, {maxEntrySize + 1, []int64{SegmentSize, maxEntrySize + 1 - SegmentSize}},
+		{2 * SegmentSize, []int64{SegmentSize, SegmentSize}}, {2*SegmentSize + 1, []int64{SegmentSize, SegmentSize, 1}},
+	} {
+		var got []int64
+		at := int64(0)
+		for i, s := range cutBlob(Blob{Digest: blob, Size: c.size}) {
+			if s.Offset != at || len(c.pieces) > 1 && !strings.HasSuffix(s.Entry, fmt.Sprintf(".s%04d", i)) {
+				t.Errorf("%d bytes, piece %d: %+v", c.size, i, s)
+			}
+			at += s.Length
+			got = append(got, s.Length)
+		}
+		if diff := cmp.Diff(c.pieces, got); diff != "" {
+			t.Errorf("%d bytes (-want +got):\n%s", c.size, diff)
+		}
+	}
+}
+
+func TestReferrer(t *testing.T) {
+	subject := Descriptor{MediaType: TypeOCIManifest, Digest: cas.DigestOf([]byte("subject")), Size: 7}
+	manifest, config, err := BuildReferrer("application/vnd.cyclonedx+json", cas.DigestOf([]byte("document")), 8, subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := ParseOCI(manifest, TypeOCIManifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Subject == nil || doc.Subject.Digest != subject.Digest || doc.ArtifactType != "application/vnd.cyclonedx+json" || doc.Config.Digest != cas.DigestOf(config) {
+		t.Errorf("the referrer is %+v", doc)
+	}
+}

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhof/packhof/internal/problem"
+)
+
+type garden struct {
+	Channel string          `json:"channel"`
+	Count   int             `json:"count,omitempty"`
+	Open    bool            `json:"open,omitempty"`
+	Hosts   map[string]host `json:"hosts,omitempty"`
+	Beds    []bed           `json:"beds,omitempty"`
+}
+
+type host struct {
+	PlainHTTP bool   `json:"plainHTTP,omitempty"`
+	CA        string `json:"ca,omitempty"`
+}
+
+type bed struct {
+	Name   string            `json:"name"`
+	Plants []string          `json:"plants,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+func load(t testing.TB, text string) (garden, *Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "garden.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var g garden
+	c, err := LoadConfig(path, &g)
+	return g, c, err
+}
+
+func TestLoadConfig(t *testing.T) {
+	want := garden{
+		Channel: "plant-7", Count: 3, Open: true,
+		Hosts: map[string]host{"registry.example:5000": {PlainHTTP: true}, "10.0.0.1": {CA: "ca.pem"}},
+		Beds:  []bed{{Name: "roses", Plants: []string{"a", "1.10"}, Labels: map[string]string{"a.b/c": "d"}}},
+	}
+	text := `# a comment
+channel: plant-7
+count: 3
+open: true
+hosts:
+  registry.example:5000:
+    plainHTTP: true
+  10.0.0.1: {ca: ca.pem}
+beds:
+- name: roses
+  plants: [a, "1.10"]
+  labels:
+    a.b/c: d
+`
+	for name, text := range map[string]string{"as it is": text, "with CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "with a BOM": "\ufeff" + text, "with a mark": "---\n" + text} {
+		got, _, err := load(t, text)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestConfigErrorsSayWhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want string // line:column: what
+		kind string
+		fix  string
+	}{
+		"unknown key":          {"channel: x\nchanel: y\n", `2:1: unknown key "chanel"`, "config/unknown-key", `did you mean "channel"?`},
+		"unknown far off":      {"channel: x\nzzzzzz: y\n", `2:1: unknown key "zzzzzz"`, "config/unknown-key", "known here: channel, count, open, hosts, beds"},
+		"in a list":            {"channel: x\nbeds:\n- name: a\n- nmae: b\n", `4:3: unknown key "nmae"`, "config/unknown-key", `did you mean "name"?`},
+		"in a map":             {"hosts:\n  a.example:5000:\n    plainhttp: true\n", `3:5: unknown key "plainhttp"`, "config/unknown-key", `did you mean "plainHTTP"?`},
+		"other case":           {"Channel: x\n", `1:1: unknown key "Channel"`, "config/unknown-key", `did you mean "channel"?`},
+		"in CRLF":              {"channel: x\r\nchanel: y\r\n", `2:1: unknown key "chanel"`, "config/unknown-key", `did you mean "channel"?`},
+		"number for text":      {"channel: 1.10\n", "1:1: channel: a number stands where text belongs", "config/invalid", "put it in quotes"},
+		"text for a number":    {"channel: x\ncount: many\n", "2:1: count: text stands where a number belongs", "config/invalid", ""},
+		"text for a switch":    {"channel: x\nopen: yes\n", "2:1: open: text stands where true or false belongs", "config/invalid", ""},
+		"text for a list":      {"beds: x\n", "1:1: beds: text stands where a list belongs", "config/invalid", ""},
+		"list for a map":       {"hosts:\n- a\n", "1:1: hosts: a list stands where a group of keys belongs", "config/invalid", ""},
+		"switch in a list":     {"beds:\n- name: a\n  plants:\n  - b\n  - true\n", "5:5: beds[0].plants[1]: true or false stands where text belongs", "config/invalid", "put it in quotes"},
+		"a scalar":             {"hello\n", "1:1: the file: text stands where a group of keys belongs", "config/invalid", ""},
+		"duplicate key":        {"channel: x\nchannel: y\n", `2:1: mapping key "channel" already defined at [1:1]`, "config/syntax", "check indentation and quotes at this place"},
+		"duplicate inside":     {"beds:\n- name: x\n  name: y\n", `3:3: mapping key "name" already defined at [2:3]`, "config/syntax", "check indentation and quotes at this place"},
+		"tab":                  {"channel: x\nbeds:\n\t- name: y\n", `3:1: found character '\t' that cannot start any token`, "config/syntax", "check indentation and quotes at this place"},
+		"anchor":               {"channel: &a x\nbeds:\n- name: *a\n", "1:10: anchors (&) and aliases (*) are not accepted", "config/syntax", "write the value out, or put the text in quotes"},
+		"merge key":            {"hosts:\n  a: {ca: x}\n  b:\n    <<: {ca: y}\n", "4:5: anchors (&) and aliases (*) are not accepted", "config/syntax", "write the value out, or put the text in quotes"},
+		"an alias of nothing":  {"channel: *a\n", "1:10: anchors (&) and aliases (*) are not accepted", "config/syntax", "write the value out, or put the text in quotes"},
+		"nothing":              {"", "it is empty", "config/syntax", "make one with  packhof init"},
+		"comments":             {"# nothing\n", "it is empty", "config/syntax", "make one with  packhof init"},
+		"two documents":        {"channel: x\n---\nchannel: y\n", "it holds 2 documents, one is needed", "config/syntax", ""},
+		"nested without end":   {"channel: " + strings.Repeat("[", 1<<19) + "\n", "it nests deeper than 1000", "config/syntax", ""},
+		"nested and closed":    {"channel: " + strings.Repeat("{a: ", 5000) + strings.Repeat("}", 5000) + "\n", "it nests deeper than 1000", "config/syntax", ""},
+		"brackets in a string": {"channel: x\ncount: \"" + strings.Repeat("[]", 5000) + "\"\n", "2:1: count: text stands where a number belongs", "config/invalid", ""},
+	} {
+		_, _, err := load(t, c.text)
+		var e *ConfigError
+		if !errors.As(err, &e) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := strings.TrimPrefix(strings.TrimPrefix(e.Error(), e.File), ":")
+		if strings.TrimSpace(got) != c.want || e.Code() != c.kind || e.Remedy() != c.fix {
+			t.Errorf("%s:\n got %q, %s, %q\nwant %q, %s, %q", name, strings.TrimSpace(got), e.Code(), e.Remedy(), c.want, c.kind, c.fix)
+		}
+	}
+}
+
+func TestBillionLaughs(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("a0: &a0 ha\n")
+	for i := 1; i < 12; i++ {
+		fmt.Fprintf(&b, "a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), i-1)
+	}
+	if _, _, err := load(t, b.String()); CodeOf(err) != "config/syntax" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLoadConfigFiles(t *testing.T) {
+	dir := t.TempDir()
+	var g garden
+	_, err := LoadConfig(filepath.Join(dir, "none.yaml"), &g)
+	if CodeOf(err) != "config/missing" {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := LoadConfig(dir, &g); CodeOf(err) != "config/unreadable" {
+		t.Errorf("a folder: %v", err)
+	}
+	large := filepath.Join(dir, "large.yaml")
+	if err := os.WriteFile(large, []byte("channel: x #"+strings.Repeat(" ", maxConfig)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadConfig(large, &g); CodeOf(err) != "config/unreadable" {
+		t.Errorf("too large a file: %v", err)
+	}
+	if _, err := LoadConfig(filepath.Join(large, "x"), &g); err == nil {
+		t.Error("loaded a file below a file")
+	}
+}
+
+// field is an error about a field, as package mirror has them.
+type field struct{ path, what string }
+
+func (f field) Error() string              { return f.path + ": " + f.what }
+func (f field) Field() (path, what string) { return f.path, f.what }
+func (f field) Code() string               { return "config/invalid" }
+func (f field) Remedy() string             { return "mend it" }
+
+func TestLocate(t *testing.T) {
+	_, c, err := load(t, "channel: x\nhosts:\n  a.example:5000: {ca: y}\n  b: {}\nbeds:\n- name: a\n- name: b\n  plants: [c, d]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"channel": "1:1", "hosts.a.example:5000": "3:3", "hosts.a.example:5000.ca": "3:20", "hosts.b": "4:3", "beds[0]": "6:3", "beds[1].plants[1]": "8:15",
+		"beds[1].labels": "7:3", "beds[9]": "5:1", "count": "1:1", "nowhere.at.all": "1:1", "": "1:1",
+	} {
+		err := c.Locate(fmt.Errorf("wrapped: %w", field{path, "is wrong"}))
+		var e *ConfigError
+		if !errors.As(err, &e) || e.Remedy() != "mend it" {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if got := fmt.Sprintf("%d:%d", e.Line, e.Column); got != want {
+			t.Errorf("%s is at %s, want %s", path, got, want)
+		}
+	}
+	other := problem.New("lock/missing", "x")
+	if got := c.Locate(other); got != error(other) {
+		t.Errorf("another error became %v", got)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"channel", "audience", "ca", "plainHTTP"}
+	for name, want := range map[string]string{"chanel": "channel", "hcannel": "channel", "CA": "ca", "audienc": "audience", "xx": "", "": "", "plain_http": "plainHTTP", "completelyelse": ""} {
+		if got := nearest(name, names); got != want {
+			t.Errorf("%q is near %q, want %q", name, got, want)
+		}
+	}
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abx", 1}, {"kitten", "sitting", 3}} {
+		if got := editDistance(c.a, c.b); got != c.want || editDistance(c.b, c.a) != got {
+			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func FuzzLoadConfig(f *testing.F) {
+	for _, text := range []string{
+		"channel: x\n", "hosts:\n  a:5000: {ca: b}\n", "beds:\n- name: a\n  plants: [b, 'c']\n", "a: &b [*b]\n", "? [x]\n: y\n", "- |\n  x\n", "!!binary x: y\n", "\xff", "---\n...\n---\n", "a: >-\n b\n", "{a: [}",
+	} {
+		f.Add([]byte(text))
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(dir, "c.yaml")
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var g garden
+		c, err := LoadConfig(path, &g)
+		var e *ConfigError
+		if err != nil && (!errors.As(err, &e) || e.Code() == "") {
+			t.Errorf("refused without a code: %v", err)
+		}
+		if err == nil {
+			if located := c.Locate(field{"beds[0].name", "x"}); CodeOf(located) != "config/invalid" {
+				t.Errorf("located as %v", located)
+			}
+		}
+	})
+}
