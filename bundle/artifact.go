@@ -52,6 +52,8 @@ type File struct {
 type Tree struct {
 	Root      Descriptor
 	Documents [][]byte // manifests and configs, to be stored under their digests
+
+	have map[Digest]bool
 }
 
 // artifactType is the kind's type as a manifest carries it.
@@ -78,7 +80,7 @@ func BuildTree(kind Kind, name, version string, files []File) (*Tree, error) {
 			return nil, problem.New("artifact/bad-path", "the path %q is there twice", f.Path)
 		}
 	}
-	tree := &Tree{}
+	tree := &Tree{have: map[Digest]bool{}}
 	var parts []OCIDescriptor
 	for _, part := range splitFiles(sorted) {
 		d, err := tree.addManifest(kind, name, version, part)
@@ -144,7 +146,8 @@ func (t *Tree) addIndex(kind Kind, parts []OCIDescriptor) error {
 
 func (t *Tree) add(document []byte) Digest {
 	d := cas.DigestOf(document)
-	if !slices.ContainsFunc(t.Documents, func(b []byte) bool { return cas.DigestOf(b) == d }) {
+	if !t.have[d] {
+		t.have[d] = true
 		t.Documents = append(t.Documents, document)
 	}
 	return d

@@ -167,7 +167,7 @@ func TestT26ForeignVolumeJSON(t *testing.T) {
 	} {
 		changed := slices.Clone(entries)
 		changed[i].data = []byte(strings.Replace(good, edit[0], edit[1], 1))
-		if _, err := bundle.Open(bytes.NewReader(assemble(changed)), int64(len(assemble(changed))), "x.tar"); codeOf(err) != want {
+		if err := check(f, assemble(changed)); codeOf(err) != want {
 			t.Errorf("volume.json with %s: %v, want %s", edit[1], err, want)
 		}
 	}

@@ -21,6 +21,8 @@ const (
 	MaxManifestSize = 16 << 20
 	MaxBlobs        = 100_000
 	maxText         = 64 << 10 // bytes of one text field
+	maxName         = 255      // bytes
+	maxVersion      = 128      // bytes
 	maxBlobSize     = 1 << 50  // keeps every sum exact in a JSON number
 )
 
@@ -214,8 +216,9 @@ func EncodeManifest(m *Manifest) ([]byte, error) {
 	return b, err
 }
 
-// parseManifest parses strictly. Only Sealed calls it: before Verify to show
-// claims, inside Verify on the bytes whose signatures were just checked.
+// parseManifest parses strictly. A reader calls it inside Verify, on the bytes
+// whose signatures were just checked, and for Claims, which are for display; a
+// writer on bytes of its own.
 func parseManifest(b []byte) (*Manifest, error) {
 	var m Manifest
 	if err := decodeStrict("the manifest packhof.json", b, MaxManifestSize, &m); err != nil {
@@ -366,10 +369,13 @@ func (m *Manifest) validateArtifact(a *Artifact) error {
 	if !slices.Contains(Kinds(), a.Kind) {
 		return invalid("kind %.60q", a.Kind)
 	}
-	if a.Name == "" || a.Version == "" || len(a.Name) > 255 || len(a.Version) > 128 || !printable(a.Name) || !printable(a.Version) {
-		return invalid("name and version are 1 to 255 and 1 to 128 bytes of printable text")
+	if err := CheckArtifactName(a.Name, a.Version); err != nil {
+		return invalid("%w", err)
 	}
 	if err := validateOrigin(a.Origin); err != nil {
+		return err
+	}
+	if err := validateWords(a); err != nil {
 		return err
 	}
 	if err := m.validateDescriptor(a.Root); err != nil {
@@ -385,6 +391,36 @@ func (m *Manifest) validateArtifact(a *Artifact) error {
 	}
 	return m.validateSBOMs(a)
 }
+
+// validateWords bounds the small texts of an artifact, all of which people get
+// to see.
+func validateWords(a *Artifact) error {
+	texts := append([]string{a.Root.ArtifactType}, a.Platforms...)
+	if a.Origin.Derived != nil {
+		texts = append(texts, a.Origin.Derived.Platforms...)
+	}
+	for key, value := range a.Labels {
+		texts = append(texts, key, value)
+	}
+	for _, r := range a.Referrers {
+		texts = append(texts, r.Descriptor.ArtifactType)
+	}
+	for _, s := range a.SBOM {
+		texts = append(texts, s.Format, s.Tool, s.Reason)
+		if s.Unknowns < 0 {
+			return invalid("an SBOM has %d unknown places", s.Unknowns)
+		}
+	}
+	for _, text := range texts {
+		if len(text) > maxWord || !printable(text) {
+			return invalid("%.60q is longer than %d bytes or not printable", text, maxWord)
+		}
+	}
+	return nil
+}
+
+// maxWord bounds platforms, labels, tools, reasons and types, in bytes.
+const maxWord = 1024
 
 func validateOrigin(o Origin) error {
 	if o.From == "" || len(o.From) > maxText || !printable(o.From) {
@@ -448,8 +484,13 @@ func (m *Manifest) validateSBOMs(a *Artifact) error {
 
 func (m *Manifest) validateRest() error {
 	for _, doc := range m.Documents {
-		if _, ok := m.Blob(doc.Blob); !ok || doc.Type == "" || doc.Version == "" {
+		if _, ok := m.Blob(doc.Blob); !ok || !isWord(doc.Type) || !isWord(doc.Version) {
 			return invalid("document %.60q, version %.60q, is not in the bundle", doc.Type, doc.Version)
+		}
+	}
+	for _, o := range m.Incomplete {
+		if !isWord(o.Name) || !isWord(o.Reason) {
+			return invalid("what was left out has a name and a reason of 1 to %d printable bytes each", maxWord)
 		}
 	}
 	if len(m.Note) > maxText || !utf8.ValidString(m.Note) {
@@ -460,6 +501,28 @@ func (m *Manifest) validateRest() error {
 			return problem.New("format/critical-extension", "the manifest needs the extension %.100q, which this program does not know", name).
 				Hint("use a version of packhof that knows it")
 		}
+	}
+	return nil
+}
+
+func isWord(s string) bool { return s != "" && len(s) <= maxWord && printable(s) }
+
+// CheckArtifactName says what is wrong with a name and version that an
+// artifact is to have in a bundle; nil if nothing is.
+func CheckArtifactName(name, version string) error {
+	switch {
+	case name == "" || len(name) > maxName || !printable(name):
+		return fmt.Errorf("the name %.60q is empty, longer than %d bytes or not printable", name, maxName)
+	case version == "" || len(version) > maxVersion || !printable(version):
+		return fmt.Errorf("the version %.60q is empty, longer than %d bytes or not printable", version, maxVersion)
+	}
+	return nil
+}
+
+// CheckText says what is wrong with a note; nil if nothing is.
+func CheckText(s string) error {
+	if len(s) > maxText || !utf8.ValidString(s) {
+		return fmt.Errorf("it has more than %d bytes, or is not UTF-8", maxText)
 	}
 	return nil
 }

@@ -27,6 +27,11 @@ func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, o
 	if err := checkSpace(dir, p.size+int64(len(p.head[0].data))); err != nil {
 		return "", err
 	}
+	if limit, err := FileSizeLimit(dir); err != nil {
+		return "", err
+	} else if p.size > limit {
+		return "", fileTooLarge(path, p.size, limit)
+	}
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return "", problem.New("medium/taken", "%s is there and is no file", path).Hint("remove it, or write to another folder with --to")
 	}
@@ -124,6 +129,12 @@ func noSpace(dir string, need, free int64) error {
 	return problem.New("medium/full", "there is not enough space in %s", dir).
 		With(fmt.Sprintf("needed:  %d bytes", need), fmt.Sprintf("free:    %d bytes", free)).
 		Hint("free space there, or write to another folder with --to")
+}
+
+func fileTooLarge(path string, need, limit int64) *problem.Problem {
+	return problem.New("medium/file-too-large", "the file system of %s does not take a file of %d bytes", path, need).
+		With(fmt.Sprintf("needed:  %d bytes", need), fmt.Sprintf("limit:   %d bytes", limit)).
+		Hint("write to a file system without such a limit, such as exFAT or ext4")
 }
 
 // mediumError says what a failed write means for the person at the keyboard.

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +16,24 @@ func FreeSpace(dir string) (int64, error) {
 		return 0, fmt.Errorf("ask for the free space of %s: %w", dir, err)
 	}
 	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// FileSizeLimit is the largest file that the file system of dir can hold, in
+// bytes, as far as its kind tells.
+func FileSizeLimit(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("ask for the file system of %s: %w", dir, err)
+	}
+	return limitOf(int64(st.Type)), nil
+}
+
+// limitOf knows the file systems of media that have a limit people meet.
+func limitOf(kind int64) int64 {
+	if kind == unix.MSDOS_SUPER_MAGIC { // FAT12, FAT16, FAT32
+		return 4<<30 - 1
+	}
+	return math.MaxInt64
 }
 
 // startWriteback is a hint; the Sync at the end is what counts.

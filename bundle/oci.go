@@ -178,6 +178,9 @@ func (w *walker) once(d OCIDescriptor, role Role) (first bool, err error) {
 		}
 		return false, nil
 	}
+	if len(w.seen) == MaxBlobs {
+		return false, problem.New("oci/malformed", "the artifact has more than %d blobs", MaxBlobs)
+	}
 	w.seen[d.Digest] = d.Size
 	return true, w.visit(d, role)
 }

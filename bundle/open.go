@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/packhof/packhof/internal/problem"
@@ -41,9 +42,9 @@ type volume struct {
 }
 
 // OpenFile opens a bundle in one volume. It reads headers and the head, not
-// the blobs. When the file is damaged behind its head (cut off, say), it
-// returns the Sealed together with the error, so that what is there can be
-// shown; such a Sealed never verifies.
+// the blobs, and parses nothing of the manifest. When the file is damaged
+// behind its head (cut off, say), it returns the Sealed together with the
+// error, so that what is there can be shown; such a Sealed never verifies.
 func OpenFile(path string) (*Sealed, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,9 +78,6 @@ func Open(r io.ReaderAt, size int64, name string) (*Sealed, error) {
 	s := &Sealed{name: name, volume: v, content: v}
 	if err := s.readHead(); err != nil {
 		return nil, err
-	}
-	if v.found == nil {
-		v.found = v.checkOrder(s)
 	}
 	return s, v.found
 }
@@ -277,11 +275,17 @@ func (s *Sealed) Verify(trust *signing.Trust, at time.Time) (*Bundle, error) {
 	if err := s.checkTrustVersions(m); err != nil {
 		return nil, err
 	}
+	if err := checkTrustInHand(m, trust); err != nil {
+		return nil, err
+	}
+	if err := checkPrefixes(m, trust.Root()); err != nil {
+		return nil, err
+	}
 	if err := checkRevoked(m, trust.Revocations()); err != nil {
 		return nil, err
 	}
-	if s.volume != nil && s.volume.found != nil {
-		return nil, s.volume.found
+	if err := s.checkVolume(); err != nil {
+		return nil, err
 	}
 	return &Bundle{sealed: s, manifest: m, voucher: voucher}, nil
 }
@@ -304,6 +308,54 @@ func (s *Sealed) checkTrustVersions(m *Manifest) error {
 		if last.Version != pair.want.Version || digestOf(last.Bytes) != pair.want.Digest {
 			return problem.New("bundle/trust-differs", "%s: the trust document %s is not the one that the manifest names", s.name, pair.what).
 				With(fmt.Sprintf("want:  version %d, %s", pair.want.Version, pair.want.Digest), fmt.Sprintf("got:   version %d, %s", last.Version, digestOf(last.Bytes)))
+		}
+	}
+	return nil
+}
+
+// checkVolume holds the file against the one layout that its manifest allows.
+// It comes after the signatures: before them nothing of the manifest counts.
+func (s *Sealed) checkVolume() error {
+	if s.volume == nil {
+		return nil
+	}
+	if s.volume.found != nil {
+		return s.volume.found
+	}
+	return s.volume.checkOrder(s)
+}
+
+// checkTrustInHand refuses to judge by older trust documents than the signer
+// had: those in the head have to be applied first, by Trust.
+func checkTrustInHand(m *Manifest, trust *signing.Trust) error {
+	for _, pair := range []struct {
+		what string
+		want Versioned
+		have int
+		raw  []byte
+	}{
+		{"root", m.TrustRoot, trust.Root().Version(), trust.Root().Bytes()},
+		{"revocations", m.Revocations, trust.Revocations().Version(), trust.Revocations().Bytes()},
+	} {
+		if int64(pair.have) < pair.want.Version || int64(pair.have) == pair.want.Version && digestOf(pair.raw) != pair.want.Digest {
+			return problem.New("bundle/trust-differs", "the bundle was signed by another version of the trust document %s than the one here", pair.what).
+				With(fmt.Sprintf("bundle:  version %d, %s", pair.want.Version, pair.want.Digest), fmt.Sprintf("here:    version %d, %s", pair.have, digestOf(pair.raw)))
+		}
+	}
+	return nil
+}
+
+// checkPrefixes holds the names of artifacts to what the root lets the channel
+// carry.
+func checkPrefixes(m *Manifest, root *signing.Root) error {
+	channel, ok := root.Channel(m.Channel)
+	if !ok {
+		return problem.New("bundle/trust-differs", "the trust root does not know the channel %s", m.Channel)
+	}
+	for _, a := range m.Artifacts {
+		if !channel.Allows(a.Name) {
+			return problem.New("bundle/name-not-allowed", "the channel %s may not carry the %s %q", m.Channel, a.Kind, a.Name).
+				With("allowed:  names that begin with " + strings.Join(channel.Prefixes, ", "))
 		}
 	}
 	return nil

@@ -93,9 +93,9 @@ func (p *VolumePlan) length() int64 {
 // Size is the length of the volume in bytes.
 func (p *VolumePlan) Size() int64 { return p.size }
 
-// Manifest is the manifest that is being shipped, for the exporter's own
-// report. Callers do not change it.
-func (p *VolumePlan) Manifest() *Manifest { return p.manifest }
+// ManifestUnsafe is the manifest that is being shipped, for the exporter's own
+// report: nobody has vouched for it here. Callers do not change it.
+func (p *VolumePlan) ManifestUnsafe() *Manifest { return p.manifest }
 
 // FileName is the volume's name on a medium.
 func (p *VolumePlan) FileName() string { return BaseName(p.manifest) + ".tar" }

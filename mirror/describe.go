@@ -8,6 +8,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/child"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/sbom"
 )
 
@@ -19,16 +20,21 @@ type describer struct {
 	version  string
 	failed   error // why the scanner cannot even say its version
 	progress Progress
+	warn     func(what string, evidence []string)
 }
 
 func newDescriber(ctx context.Context, e *Exporter) (*describer, error) {
-	d := &describer{store: e.Store, scanner: e.Scanner, absent: e.NoScan, progress: e.Progress}
+	d := &describer{store: e.Store, scanner: e.Scanner, absent: e.NoScan, progress: e.Progress, warn: e.Warn}
 	if d.scanner == nil {
 		return d, nil
 	}
-	d.version, d.failed = d.scanner.Version(ctx)
+	var isolated bool
+	d.version, isolated, d.failed = d.scanner.Version(ctx)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if d.failed == nil && !isolated && d.warn != nil {
+		d.warn("the kernel does not keep the network from the scanner", nil)
 	}
 	return d, nil
 }
@@ -65,11 +71,12 @@ func (d *describer) describeOne(ctx context.Context, p Pinned, s Subject, manife
 	if ctx.Err() != nil {
 		return entry, nil, context.Cause(ctx)
 	}
-	if err != nil && isLocal(err) {
-		return entry, nil, err
-	}
 	if err != nil {
-		entry.Status, entry.Reason = bundle.SBOMFailed, d.scanner.reason(err)
+		if local := d.local(err, manifest); local != nil {
+			return entry, nil, local
+		}
+		entry.Status, entry.Reason = bundle.SBOMFailed, reason(err)
+		d.tell(p, err)
 		return entry, nil, nil
 	}
 	referrer, err := d.attach(ctx, document, manifest)
@@ -81,13 +88,62 @@ func (d *describer) describeOne(ctx context.Context, p Pinned, s Subject, manife
 	return entry, &bundle.Referrer{Subject: s.Digest, Descriptor: referrer}, nil
 }
 
-// isLocal tells trouble of this machine (a full disk, a rotten store) from
-// what a scan says about an artifact: only the latter is a fact for the
-// manifest.
-func isLocal(err error) bool {
+// local tells trouble of this machine (a full disk, a rotten store) from what
+// a scan says about an artifact, for which it gives nil: only the latter is a
+// fact for the manifest.
+func (d *describer) local(err error, manifest bundle.OCIDescriptor) error {
 	var failure *child.Error
 	var document *sbom.Error
-	return !errors.As(err, &failure) && !errors.As(err, &document)
+	if errors.As(err, &document) {
+		return nil
+	}
+	if !errors.As(err, &failure) {
+		return err
+	}
+	switch scannerCode(failure) {
+	case "scan/disk":
+		return problem.New("disk/full", "the scanner found no space below %s: %w", d.store.Dir(), err).With(failure.Evidence()...)
+	case "scan/damaged":
+		return d.dropRotten(manifest, err)
+	}
+	return nil
+}
+
+// dropRotten looks for the blob of a subject that is not what its name says.
+func (d *describer) dropRotten(manifest bundle.OCIDescriptor, cause error) error {
+	var rotten []string
+	look := func(blob bundle.OCIDescriptor, _ bundle.Role) error {
+		dropped, err := d.store.DropIfRotten(blob.Digest)
+		if dropped {
+			rotten = append(rotten, "dropped:  "+blob.Digest.String())
+		}
+		return err
+	}
+	read := func(m bundle.OCIDescriptor) ([]byte, error) {
+		return d.store.ReadAll(m.Digest, bundle.MaxOCIManifestSize)
+	}
+	if err := bundle.Walk(manifest, read, look); err != nil && !isMissing(err) {
+		return err
+	}
+	if len(rotten) == 0 {
+		return cause
+	}
+	return problem.New("store/rotten", "blobs in the store were damaged; they are dropped now").
+		With(rotten...).Hint("run the same command again: they are fetched again; look after the disk of %s", d.store.Dir())
+}
+
+// tell gives the whole failure of a scan to whoever watches; the manifest
+// holds only its reason.
+func (d *describer) tell(p Pinned, err error) {
+	if d.warn == nil {
+		return
+	}
+	var evidence []string
+	var more interface{ Evidence() []string }
+	if errors.As(err, &more) {
+		evidence = more.Evidence()
+	}
+	d.warn(fmt.Sprintf("no SBOM of the %s %s: %s", p.Kind, p.Name, reason(err)), evidence)
 }
 
 // document gives the SBOM of one subject: kept from before, or made now.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
@@ -27,6 +28,10 @@ type Exporter struct {
 
 	AllowIncomplete bool // seal without artifacts that could not be fetched; the manifest says which
 	NoReadback      bool
+
+	// Warn is told of what is worth knowing and no error, with evidence; nil
+	// tells nobody.
+	Warn func(what string, evidence []string)
 }
 
 // Summary is what an export did.
@@ -53,18 +58,35 @@ func (e *Exporter) Export(ctx context.Context, l *Lock, dir string) (*Summary, e
 		return nil, err
 	}
 	s := &Summary{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial}
+	if err := e.export(ctx, l, dir, s); err != nil {
+		return nil, e.heal(err)
+	}
+	return s, nil
+}
+
+func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) error {
 	manifest, err := e.sealed(ctx, l, s)
 	if err == nil && manifest == nil {
-		manifest, err = e.seal(ctx, l)
+		manifest, err = e.make(ctx, l)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	head, err := e.head(ctx, l, manifest)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s, e.write(ctx, head, dir, s)
+	// What a gate would refuse must not take up a serial.
+	if err := e.prove(head); err != nil {
+		return err
+	}
+	if err := checkTarget(dir, head, l); err != nil {
+		return err
+	}
+	if err := e.seal(l, head.Digest()); err != nil {
+		return err
+	}
+	return e.write(ctx, head, dir, s)
 }
 
 // check finds what would make all the work useless, before any of it.
@@ -75,21 +97,60 @@ func (e *Exporter) check(l *Lock) error {
 	if !e.Now.Before(l.Expires.Time) {
 		return problem.New("lock/expired", "the lock made a bundle that expired at %s", l.Expires).Hint("packhof plan")
 	}
-	for _, pair := range []struct {
-		what string
-		want bundle.Versioned
-		docs []bundle.TrustDocument
-	}{{"root", l.TrustRoot, e.Trust.Roots}, {"revocations", l.Revocations, []bundle.TrustDocument{e.Trust.Revocations}}} {
-		found := false
-		for _, doc := range pair.docs {
-			found = found || doc.Version == pair.want.Version && cas.DigestOf(doc.Bytes) == pair.want.Digest
-		}
-		if !found {
-			return problem.New("lock/trust-changed", "the lock names version %d of the trust document %s, which is not the one here", pair.want.Version, pair.what).
-				Hint("packhof plan")
-		}
+	if err := e.checkPosition(l); err != nil {
+		return err
+	}
+	if _, err := e.trustOf(l); err != nil {
+		return err
 	}
 	return e.Trust.CheckSigner(l.Channel, e.Signer.Public(), e.Now)
+}
+
+// checkPosition makes sure that a serial which is not sealed has the place
+// that the ledger leaves for it: a lock is a file, and may have been merged.
+func (e *Exporter) checkPosition(l *Lock) error {
+	if _, sealed := e.Ledger.Find(l.Epoch, l.Serial); sealed {
+		return nil
+	}
+	serial, previous, err := e.Ledger.next(l.Epoch)
+	if err != nil {
+		return err
+	}
+	if l.Serial != serial || (l.Previous == nil) != (previous == nil) || previous != nil && *l.Previous != *previous {
+		return problem.New("lock/position", "the lock has serial %d, and the ledger leaves room for serial %d after %s", l.Serial, serial, orNone(previous)).
+			With("previous in the lock:  " + orNone(l.Previous)).Hint("packhof plan")
+	}
+	return nil
+}
+
+func orNone(d *cas.Digest) string {
+	if d == nil {
+		return "none"
+	}
+	return d.String()
+}
+
+// trustOf finds the trust documents that travel with the lock: roots without a
+// gap up to the one that the manifest names, and the revocations.
+func (e *Exporter) trustOf(l *Lock) (bundle.Head, error) {
+	var h bundle.Head
+	changed := problem.New("lock/trust-changed", "the trust documents that the lock names are not the ones here").Hint("packhof plan")
+	for i, version := range l.Roots {
+		if i > 0 && version != l.Roots[i-1]+1 || version < 1 || version > int64(len(e.Trust.Roots)) {
+			return h, changed.With(fmt.Sprintf("roots:  %v", l.Roots))
+		}
+		h.Roots = append(h.Roots, e.Trust.Roots[version-1])
+	}
+	if len(h.Roots) == 0 || versioned(newest(h.Roots)) != l.TrustRoot {
+		return h, changed.With(fmt.Sprintf("root:  version %d, %s", l.TrustRoot.Version, l.TrustRoot.Digest))
+	}
+	for _, list := range e.Trust.Revocations {
+		if versioned(list) == l.Revocations {
+			h.Revocations = list
+			return h, nil
+		}
+	}
+	return h, changed.With(fmt.Sprintf("revocations:  version %d, %s", l.Revocations.Version, l.Revocations.Digest))
 }
 
 // sealed gives the manifest of a serial that was sealed before, from the
@@ -114,7 +175,7 @@ func (e *Exporter) sealed(ctx context.Context, l *Lock, s *Summary) ([]byte, err
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, err // a rotten one is dropped by heal, and made again the next time
 	}
 	complete, err := e.bringBack(ctx, l, b)
 	if err != nil || !complete {
@@ -155,9 +216,8 @@ func (e *Exporter) fetch(ctx context.Context, l *Lock, p Pinned) error {
 	return source.Fetch(ctx, p, e.Store)
 }
 
-// seal fetches and describes everything, makes the manifest and binds the
-// serial to it.
-func (e *Exporter) seal(ctx context.Context, l *Lock) ([]byte, error) {
+// make fetches and describes everything and makes the manifest.
+func (e *Exporter) make(ctx context.Context, l *Lock) ([]byte, error) {
 	m, err := e.build(ctx, l)
 	if err != nil {
 		return nil, err
@@ -166,16 +226,95 @@ func (e *Exporter) seal(ctx context.Context, l *Lock) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The store before the ledger: what the ledger names must be there.
+	_, err = e.Store.PutBytes(ctx, b)
+	return b, err
+}
+
+// noteSealed keeps, for a serial, which manifest it was sealed with: a second
+// witness beside the ledger, which version control can take back.
+const noteSealed = "sealed"
+
+// seal binds the serial to its manifest, for good.
+func (e *Exporter) seal(l *Lock, manifest cas.Digest) error {
+	place := cas.DigestOf(fmt.Appendf(nil, "%s\n%d\n%d", l.Channel, l.Epoch, l.Serial))
+	note, ok, err := e.Store.Note(noteSealed, place)
+	if err != nil {
+		return err
+	}
+	if ok && string(note) != manifest.String() {
+		sealed, err := cas.ParseDigest(string(note))
+		if err != nil {
+			return err
+		}
+		return serialChanged(l.Serial, "manifest", sealed, manifest).
+			With("the store remembers it; the ledger seems to be an older one").Hint("bring the newest packhof.ledger back from version control")
+	}
 	lock, err := l.Digest()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// The store first: what the ledger names must be there.
-	digest, err := e.Store.PutBytes(ctx, b)
+	if err := e.Ledger.Seal(LedgerEntry{Epoch: l.Epoch, Serial: l.Serial, Manifest: manifest, Lock: lock}); err != nil {
+		return err
+	}
+	return e.Store.SetNote(noteSealed, place, []byte(manifest.String()))
+}
+
+// prove judges the bundle as a gate would: from the first root that travels,
+// and by everything that is known here.
+func (e *Exporter) prove(head bundle.Head) error {
+	first, err := signing.ParseRoot(head.Roots[0].Bytes)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return b, e.Ledger.Seal(LedgerEntry{Epoch: l.Epoch, Serial: l.Serial, Manifest: digest, Lock: lock})
+	sealed := bundle.OpenSealed("the new bundle", head, bundle.StoreContent(e.Store))
+	carried, err := sealed.Trust(signing.NewTrust(first, nil), e.Now)
+	if err != nil {
+		return err
+	}
+	for _, trust := range []*signing.Trust{carried, e.Trust.Trust} {
+		if _, err := sealed.Verify(trust, e.Now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTarget refuses to replace a bundle of the same serial that has another
+// manifest: somebody may have carried it away already.
+func checkTarget(dir string, head bundle.Head, l *Lock) error {
+	path := filepath.Join(dir, bundle.BaseName(&bundle.Manifest{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial})+".tar")
+	there, _ := bundle.OpenFile(path) // what cannot be opened carries no bundle
+	if there == nil {
+		return nil
+	}
+	other := there.Head()
+	if err := there.Close(); err != nil {
+		return err
+	}
+	if other := other.Digest(); other != head.Digest() {
+		return serialChanged(l.Serial, "manifest", other, head.Digest()).
+			With("found:   " + path).Hint("keep that bundle; bring the newest packhof.ledger back from version control, then  packhof plan")
+	}
+	return nil
+}
+
+// heal drops a blob that rotted in the store, so that the next run brings it
+// again instead of meeting it for ever.
+func (e *Exporter) heal(err error) error {
+	var corrupt *cas.CorruptError
+	if !errors.As(err, &corrupt) {
+		return err
+	}
+	dropped, dropErr := e.Store.DropIfRotten(corrupt.Want)
+	if dropErr != nil {
+		return errors.Join(err, dropErr)
+	}
+	if !dropped {
+		return err // the store's copy is sound, or there is none: the source is to blame
+	}
+	return problem.New("store/rotten", "the blob %s in the store was damaged; it is dropped now", corrupt.Want).
+		With(corrupt.Evidence()...).Hint("run the same command again: it is fetched again; look after the disk of %s", e.Store.Dir())
 }
 
 func (e *Exporter) build(ctx context.Context, l *Lock) (*bundle.Manifest, error) {
@@ -227,7 +366,9 @@ func (e *Exporter) fetchAll(ctx context.Context, l *Lock) (here []Pinned, omitte
 			here = append(here, p)
 		default:
 			failures[i] = fmt.Errorf("%s %s: %w", p.Kind, p.Name, failures[i])
-			omitted = append(omitted, bundle.Omission{Name: p.Name, Reason: failures[i].Error()})
+			// The code, not the whole chain: addresses and ports of this machine
+			// have no place in a bundle, nor has what differs from run to run.
+			omitted = append(omitted, bundle.Omission{Name: p.Name, Reason: fmt.Sprintf("%s: %s", codeOf(failures[i]), p.From)})
 			mayOmit = mayOmit && outOfReach(failures[i])
 		}
 	}
@@ -240,11 +381,7 @@ func (e *Exporter) fetchAll(ctx context.Context, l *Lock) (here []Pinned, omitte
 // outOfReach tells an upstream that does not answer from one that answers
 // with the wrong thing.
 func outOfReach(err error) bool {
-	var coded interface{ Code() string }
-	if !errors.As(err, &coded) {
-		return false
-	}
-	switch coded.Code() {
+	switch codeOf(err) {
 	case "source/unreachable", "source/failed", "source/rate-limited",
 		"registry/unreachable", "registry/failed", "registry/rate-limited", "registry/interrupted":
 		return true
@@ -252,16 +389,21 @@ func outOfReach(err error) bool {
 	return false
 }
 
+func codeOf(err error) string {
+	var coded interface{ Code() string }
+	if errors.As(err, &coded) {
+		return coded.Code()
+	}
+	return "failed"
+}
+
 // head signs the manifest and puts the trust documents of the lock beside it.
 func (e *Exporter) head(ctx context.Context, l *Lock, manifest []byte) (bundle.Head, error) {
-	h := bundle.Head{Manifest: manifest, Revocations: e.Trust.Revocations}
-	for _, version := range l.Roots {
-		for _, r := range e.Trust.Roots {
-			if r.Version == version {
-				h.Roots = append(h.Roots, r)
-			}
-		}
+	h, err := e.trustOf(l)
+	if err != nil {
+		return h, err
 	}
+	h.Manifest = manifest
 	signature, err := signing.Sign(ctx, e.Signer, manifest)
 	if err != nil {
 		return h, err
@@ -286,7 +428,7 @@ func (e *Exporter) write(ctx context.Context, head bundle.Head, dir string, s *S
 		return err
 	}
 	s.Bytes, s.Manifest = plan.Size(), head.Digest()
-	m := plan.Manifest()
+	m := plan.ManifestUnsafe() // our own
 	s.Artifacts, s.Blobs, s.Incomplete = len(m.Artifacts), m.Totals.Files, m.Incomplete
 	for _, a := range m.Artifacts {
 		for _, entry := range a.SBOM {

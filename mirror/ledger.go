@@ -60,7 +60,7 @@ func OpenLedger(path, channel string) (*Ledger, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, problem.New("ledger/missing", "there is no ledger %s", path).
 			With("without it a serial could be sealed twice, with different content").
-			Hint("bring it back from version control or a backup; for a channel that has never sent anything, run  packhof init")
+			Hint("bring it back from version control or a backup; for a channel that has never sent anything, run  packhof init --ledger-only")
 	}
 	if err != nil {
 		return nil, err
@@ -113,6 +113,22 @@ func (l *Ledger) Last() (LedgerEntry, bool) {
 	return l.entries[len(l.entries)-1], true
 }
 
+// next is the place that the next bundle has in the channel. A higher epoch
+// begins the serials anew, and still names the manifest before it.
+func (l *Ledger) next(epoch int64) (serial int64, previous *cas.Digest, err error) {
+	last, ok := l.Last()
+	switch {
+	case !ok:
+		return 1, nil, nil
+	case epoch < last.Epoch:
+		return 0, nil, problem.New("ledger/epoch", "the ledger is at epoch %d and the trust root at epoch %d", last.Epoch, epoch).
+			Hint("bring the newest trust root back from version control")
+	case epoch > last.Epoch:
+		return 1, &last.Manifest, nil
+	}
+	return last.Serial + 1, &last.Manifest, nil
+}
+
 // Find looks a serial up.
 func (l *Ledger) Find(epoch, serial int64) (LedgerEntry, bool) {
 	for _, e := range l.entries {
@@ -125,7 +141,14 @@ func (l *Ledger) Find(epoch, serial int64) (LedgerEntry, bool) {
 
 // Seal binds a serial to its manifest, for good. The same binding again is
 // fine; another one is the error serial/changed.
+//
+// The file is read again first: an export takes hours, and version control or
+// a colleague may have changed it meanwhile. The caller keeps other processes
+// of ours out.
 func (l *Ledger) Seal(e LedgerEntry) error {
+	if err := l.unchanged(); err != nil {
+		return err
+	}
 	if sealed, ok := l.Find(e.Epoch, e.Serial); ok {
 		if sealed.Manifest != e.Manifest {
 			return serialChanged(e.Serial, "manifest", sealed.Manifest, e.Manifest)
@@ -140,6 +163,20 @@ func (l *Ledger) Seal(e LedgerEntry) error {
 		return err
 	}
 	l.entries = entries
+	return nil
+}
+
+// unchanged makes sure that the file still says what was read from it.
+func (l *Ledger) unchanged() error {
+	now, err := OpenLedger(l.path, l.channel)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(now.entries, l.entries) {
+		return problem.New("ledger/changed", "%s was changed while this command ran; nothing was sealed", l.path).
+			With(fmt.Sprintf("then:  %d serials", len(l.entries)), fmt.Sprintf("now:   %d serials", len(now.entries))).
+			Hint("run the same command again; if the serial is taken by now, packhof plan")
+	}
 	return nil
 }
 
@@ -159,7 +196,7 @@ func (l *Ledger) write(entries []LedgerEntry) error {
 	return cas.WriteBytes(l.path, 0o644, b)
 }
 
-func serialChanged(serial int64, what string, sealed, now cas.Digest) error {
+func serialChanged(serial int64, what string, sealed, now cas.Digest) *problem.Problem {
 	return problem.New("serial/changed", "serial %d is sealed already, with another %s", serial, what).
 		With(fmt.Sprintf("sealed:  %s", sealed), fmt.Sprintf("now:     %s", now)).
 		Hint("packhof plan")

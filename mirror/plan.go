@@ -57,17 +57,10 @@ func (p *Planner) setPosition(l *Lock) error {
 		return problem.New("trust/no-channel", "the trust root does not know the channel %s", l.Channel).
 			Hint("set the channel in packhof.yaml to one of the trust root: packhof trust show")
 	}
-	l.Epoch, l.Serial = int64(channel.Epoch), 1
-	last, ok := p.Ledger.Last()
-	if !ok {
-		return nil
-	}
-	if l.Epoch < last.Epoch {
-		return problem.New("ledger/epoch", "the ledger is at epoch %d and the trust root at epoch %d", last.Epoch, l.Epoch).
-			Hint("bring the newest trust root back from version control")
-	}
-	l.Serial, l.Previous = last.Serial+1, &last.Manifest
-	return nil
+	l.Epoch = int64(channel.Epoch)
+	var err error
+	l.Serial, l.Previous, err = p.Ledger.next(l.Epoch)
+	return err
 }
 
 func (p *Planner) setAudience(l *Lock, spec *Spec) error {
@@ -111,7 +104,43 @@ func (p *Planner) resolve(ctx context.Context, l *Lock, spec *Spec) error {
 	if err := together("cannot be planned", failures); err != nil {
 		return err
 	}
+	if err := p.checkNames(l); err != nil {
+		return err
+	}
+	if err := checkCount(l.Artifacts); err != nil {
+		return err
+	}
 	return checkUnique(l.Artifacts)
+}
+
+// checkNames holds the names to what a manifest takes, and to what the trust
+// root lets the channel carry.
+func (p *Planner) checkNames(l *Lock) error {
+	channel, _ := p.Trust.Trust.Root().Channel(l.Channel) // setPosition has seen it
+	for i, a := range l.Artifacts {
+		path := fmt.Sprintf("artifacts[%d]", i)
+		if err := bundle.CheckArtifactName(a.Name, a.Version); err != nil {
+			return &FieldError{path, err.Error(), "give it a name and a version of its own"}
+		}
+		if !channel.Allows(a.Name) {
+			return &FieldError{path, fmt.Sprintf("the trust root does not let the channel %s carry %q", l.Channel, a.Name), "names must begin with one of: " + strings.Join(channel.Prefixes, ", ")}
+		}
+	}
+	return nil
+}
+
+// checkCount finds before all the fetching that a bundle would have too many
+// blobs.
+func checkCount(pins []Pinned) error {
+	var files int64
+	for _, p := range pins {
+		files += p.Files
+	}
+	if files > bundle.MaxBlobs {
+		return problem.New("artifact/too-many-files", "the artifacts have %d files, and a bundle takes %d blobs", files, bundle.MaxBlobs).
+			Hint("split them over two channels, or pack small files into archives")
+	}
+	return nil
 }
 
 func (p *Planner) resolveOne(ctx context.Context, a *ArtifactSpec) (Pinned, error) {
@@ -171,18 +200,21 @@ func (e *IncompleteError) Evidence() []string {
 				lines = append(lines, "  "+line)
 			}
 		}
+		if code := codeOf(err); code != "failed" {
+			lines = append(lines, "  code: "+code)
+		}
 	}
 	return lines
 }
 
-// together turns a list of results into no error, the one error, or an
-// IncompleteError.
+// together turns a list of results into no error, the error of an only
+// artifact, or an IncompleteError.
 func together(what string, results []error) error {
 	failures := slices.DeleteFunc(slices.Clone(results), func(err error) bool { return err == nil })
-	switch len(failures) {
-	case 0:
+	switch {
+	case len(failures) == 0:
 		return nil
-	case 1:
+	case len(results) == 1:
 		return failures[0]
 	}
 	return &IncompleteError{What: what, Failures: failures, Total: len(results)}

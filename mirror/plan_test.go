@@ -91,7 +91,7 @@ func TestPlanNamesAreUnique(t *testing.T) {
 func TestPlanReportsAllFailuresTogether(t *testing.T) {
 	y := newYard(t)
 	y.shelf.broken["a"] = problem.New("source/not-found", "there is no a").With("asked:  twice").Hint("look")
-	if _, err := y.planner(t).Plan(t.Context(), y.spec); codeOf(err) != "source/not-found" {
+	if _, err := y.planner(t).Plan(t.Context(), y.spec); codeOf(err) != "export/incomplete" {
 		t.Errorf("one failure: %v", err)
 	}
 	y.shelf.broken["b"] = errors.New("b is gone")
@@ -101,7 +101,7 @@ func TestPlanReportsAllFailuresTogether(t *testing.T) {
 	if !errors.As(err, &incomplete) || incomplete.Total != 2 || !errors.Is(err, y.shelf.broken["b"]) || incomplete.Remedy() == "" {
 		t.Fatalf("two failures: %v", err)
 	}
-	if diff := cmp.Diff([]string{"there is no a", "  asked:  twice", "b is gone"}, incomplete.Evidence()); diff != "" {
+	if diff := cmp.Diff([]string{"there is no a", "  asked:  twice", "  code: source/not-found", "b is gone"}, incomplete.Evidence()); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

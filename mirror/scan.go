@@ -11,7 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
@@ -41,17 +41,18 @@ const (
 )
 
 // Version names the scanner and the libraries it was built with; documents
-// are kept per version. It is what the program prints, as one line.
-func (s *ScanProgram) Version(ctx context.Context) (string, error) {
+// are kept per version. It is what the program prints, as one line. isolated
+// says whether the kernel kept the network from it.
+func (s *ScanProgram) Version(ctx context.Context) (version string, isolated bool, err error) {
 	result, err := s.run(ctx, []string{"version"}, nil, versionTimeout, 64<<10)
 	if err != nil {
-		return "", err
+		return "", result.NetworkIsolated, err
 	}
-	var version map[string]any
-	if err := json.Unmarshal(result.Stdout, &version); err != nil {
-		return "", &sbom.Error{Kind: "scan/response", Text: "the scanner does not say its version", Err: err}
+	var said map[string]any
+	if err := json.Unmarshal(result.Stdout, &said); err != nil {
+		return "", result.NetworkIsolated, &sbom.Error{Kind: "scan/response", Text: "the scanner does not say its version", Err: err}
 	}
-	return fmt.Sprintf("packhof-scan %v, syft %v", version["version"], version["syft"]), nil
+	return fmt.Sprintf("packhof-scan %v, syft %v", said["version"], said["syft"]), result.NetworkIsolated, nil
 }
 
 func (s *ScanProgram) run(ctx context.Context, args []string, stdin []byte, timeout time.Duration, maxOutput int64) (child.Result, error) {
@@ -154,11 +155,11 @@ func (s *ScanProgram) layOutTree(ctx context.Context, dir string, root bundle.OC
 	}
 	list = make([]sbom.File, 0, len(files))
 	for _, f := range files {
-		if err := linkInto(tree, s.Store.Path(f.Digest), f.Path); err != nil {
+		sum, err := verifiedSHA512(ctx, s.Store, f.Digest)
+		if err != nil {
 			return nil, err
 		}
-		sum, err := fileSHA512(ctx, s.Store, f.Digest)
-		if err != nil {
+		if err := linkInto(tree, s.Store.Path(f.Digest), f.Path); err != nil {
 			return nil, err
 		}
 		list = append(list, sbom.File{Path: f.Path, Size: f.Size, SHA256: f.Digest.Hex(), SHA512: sum})
@@ -201,47 +202,79 @@ func treeFiles(store *cas.Store, root bundle.OCIDescriptor) ([]bundle.File, erro
 	return files, nil
 }
 
-// fileSHA512 gives the note that the source left at fetch, or reads the blob.
-func fileSHA512(ctx context.Context, store *cas.Store, d cas.Digest) (string, error) {
+// verifiedSHA512 reads a file of the store to its end, which proves it: what is
+// described must be what is signed for. Its SHA-512 comes from the note that
+// the source left at fetch, or is computed in the same pass.
+func verifiedSHA512(ctx context.Context, store *cas.Store, d cas.Digest) (string, error) {
 	note, ok, err := store.Note(NoteSHA512, d)
 	if err != nil {
 		return "", err
-	}
-	if ok {
-		return string(note), nil
 	}
 	r, err := store.Open(d)
 	if err != nil {
 		return "", err
 	}
 	h := sha512.New()
-	_, err = io.Copy(h, r)
-	if err = errors.Join(err, r.Close(), ctx.Err()); err != nil {
-		return "", err
+	var into io.Writer = h
+	if ok {
+		into = io.Discard
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{into}, r, make([]byte, 256<<10))
+	if err = errors.Join(err, r.Close(), ctx.Err()); err != nil || ok {
+		return string(note), err
 	}
 	sum := hex.EncodeToString(h.Sum(nil))
 	return sum, store.SetNote(NoteSHA512, d, []byte(sum))
 }
 
-// reason is an error as one line of the manifest: what happened, never a path
-// of this machine.
-func (s *ScanProgram) reason(err error) string {
-	text := err.Error()
+// scanCode is how packhof-scan begins its last words, with a code of its own.
+var scanCode = regexp.MustCompile(`packhof-scan: (scan/[a-z-]+):`)
+
+// reason is a failure as one line of the manifest: the same on every machine
+// and in every run, without what the scanner said about this one.
+func reason(err error) string {
 	var failure *child.Error
-	if errors.As(err, &failure) {
-		if said := failure.Evidence(); len(said) > 0 {
-			text += ": " + said[len(said)-1]
+	var document *sbom.Error
+	switch {
+	case errors.As(err, &failure):
+		text := failureText(failure)
+		if code := scannerCode(failure); code != "" {
+			text += " (" + code + ")"
+		}
+		return text
+	case errors.As(err, &document):
+		return "the scanner gave no SBOM of this subject (" + document.Code() + ")"
+	}
+	return "the scanner could not be used"
+}
+
+func failureText(e *child.Error) string {
+	switch e.Reason {
+	case child.Absent:
+		return "packhof-scan is not installed"
+	case child.Unstartable, child.Unsupported:
+		return "packhof-scan cannot be started"
+	case child.Timeout:
+		return "the scanner ran longer than " + e.Limit
+	case child.Memory:
+		return "the scanner needed more memory than " + e.Limit
+	case child.Output:
+		return "the scanner wrote more than " + e.Limit
+	case child.Disk:
+		return "the scanner used more disk than " + e.Limit
+	}
+	if e.Signal != "" {
+		return "the scanner ended by signal " + e.Signal
+	}
+	return fmt.Sprintf("the scanner ended with exit code %d", e.ExitCode)
+}
+
+// scannerCode is the code that packhof-scan gave for its failure, if it did.
+func scannerCode(e *child.Error) string {
+	for _, line := range e.Evidence() {
+		if m := scanCode.FindStringSubmatch(line); m != nil {
+			return m[1]
 		}
 	}
-	text = strings.Join(strings.Fields(text), " ")
-	for _, dir := range []string{s.Store.Dir(), filepath.Dir(s.Path)} {
-		if abs, absErr := filepath.Abs(dir); absErr == nil {
-			text = strings.ReplaceAll(text, abs, "…")
-		}
-		text = strings.ReplaceAll(text, dir+string(filepath.Separator), "…/")
-	}
-	if len(text) > 500 {
-		text = text[:500] + "…"
-	}
-	return strings.ToValidUTF8(text, "?")
+	return ""
 }

@@ -157,7 +157,7 @@ func TestFailedScansAreFacts(t *testing.T) {
 		"crash":           "exit code 3",
 		"other subject":   "",
 		"other time":      "",
-		"version garbage": "version",
+		"version garbage": "scan/response",
 	} {
 		t.Run(how, func(t *testing.T) {
 			y := newYard(t)
@@ -185,7 +185,7 @@ func TestScannerThatIsNotThere(t *testing.T) {
 	s.Path = filepath.Join(t.TempDir(), "packhof-scan")
 	b, _ := exportScanned(t, y, y.plan(t), s)
 	for _, a := range b.Manifest().Artifacts {
-		if s := a.SBOM[0]; s.Status != bundle.SBOMFailed || !strings.Contains(s.Reason, "no such program") {
+		if s := a.SBOM[0]; s.Status != bundle.SBOMFailed || !strings.Contains(s.Reason, "not installed") {
 			t.Errorf("%s: %+v", a.Name, s)
 		}
 	}
@@ -198,7 +198,7 @@ func TestScannerThatTakesTooLong(t *testing.T) {
 	s.Timeout = 50 * time.Millisecond
 	b, _ := exportScanned(t, y, y.plan(t), s)
 	for _, a := range b.Manifest().Artifacts {
-		if s := a.SBOM[0]; s.Status != bundle.SBOMFailed || !strings.Contains(s.Reason, "still running") {
+		if s := a.SBOM[0]; s.Status != bundle.SBOMFailed || !strings.Contains(s.Reason, "ran longer than") {
 			t.Errorf("%s: %+v", a.Name, s)
 		}
 	}

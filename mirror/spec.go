@@ -126,6 +126,8 @@ func (s *Spec) Validate() error {
 		return &FieldError{"channel", fmt.Sprintf("%q cannot name a channel", s.Channel), "use up to 40 of a-z, 0-9 and hyphens, such as plant-7"}
 	case s.ValidFor < Span(time.Hour) || s.ValidFor > Span(400*24*time.Hour):
 		return &FieldError{"validFor", fmt.Sprintf("%s is not between 1h and 400d", s.ValidFor), "write  validFor: 30d"}
+	case bundle.CheckText(s.Note) != nil:
+		return &FieldError{"note", bundle.CheckText(s.Note).Error(), "shorten it"}
 	case len(s.Artifacts) == 0:
 		return &FieldError{"artifacts", "there are none", "add one, such as  - image: docker.io/library/debian:12"}
 	}
@@ -174,6 +176,14 @@ func (a *ArtifactSpec) validate(path string) error {
 	case a.Image == "" && len(a.Platforms) > 0:
 		return &FieldError{path + ".platforms", "only images have platforms", "leave it out"}
 	}
+	if a.Image == "" {
+		if err := bundle.CheckArtifactName(a.Name, a.Version); err != nil {
+			return &FieldError{path, err.Error(), "use a shorter name or version, without control characters"}
+		}
+	}
+	if strings.Contains(a.Dir+a.File, "://") {
+		return &FieldError{path, "an address stands where a path belongs", "write it as  url:"}
+	}
 	return a.validateURL(path)
 }
 
@@ -190,6 +200,9 @@ func (a *ArtifactSpec) validateURL(path string) error {
 	u, err := url.Parse(a.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" {
 		return &FieldError{path + ".url", fmt.Sprintf("%q is no https address without credentials", a.URL), "write it as https://host/path"}
+	}
+	if u.RawQuery != "" {
+		return &FieldError{path + ".url", "it has a query (?…), which may hold credentials and would travel in the bundle", "download the file yourself and name it as  file:"}
 	}
 	return nil
 }

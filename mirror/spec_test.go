@@ -20,7 +20,7 @@ func goodSpec() *mirror.Spec {
 		Artifacts: []mirror.ArtifactSpec{
 			{Image: "debian:12", Platforms: []string{"linux/amd64"}},
 			{Dir: "d", Name: "d", Version: "1"},
-			{URL: "https://example.com/f?x=1", SHA256: sum, Name: "f", Version: "1", Kind: bundle.Model},
+			{URL: "https://example.com/f", SHA256: sum, Name: "f", Version: "1", Kind: bundle.Model},
 		},
 	}
 	s.SetDefaults()
@@ -86,7 +86,7 @@ func TestSpecFindsTheField(t *testing.T) {
 
 func TestRequests(t *testing.T) {
 	s := goodSpec()
-	for i, want := range []struct{ source, from string }{{"oci", "debian:12"}, {"files", "d"}, {"files", "https://example.com/f?x=1"}} {
+	for i, want := range []struct{ source, from string }{{"oci", "debian:12"}, {"files", "d"}, {"files", "https://example.com/f"}} {
 		source, r := s.Artifacts[i].Request()
 		if source != want.source || r.From != want.from || r.Kind != s.Artifacts[i].Kind || r.Digest.IsZero() != (i < 2) {
 			t.Errorf("artifact %d: %s, %+v", i, source, r)

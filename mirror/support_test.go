@@ -150,13 +150,27 @@ func openYard(t testing.TB, dir string) *yard {
 }
 
 // writeTrust writes root 1, root 2 with a gate, and revocations 1.
-func writeTrust(t testing.TB, dir string) {
+func writeTrust(t testing.TB, dir string, prefixes ...string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	f := testkit.Forge(t, nil)
-	draft := f.Trust.Root().Next(time.Time{})
+	first, root := f.Root.Bytes, f.Trust.Root()
+	if len(prefixes) > 0 {
+		var err error
+		first, err = signing.NewRoot(context.Background(), signing.RootParams{
+			Signer: f.Signer, Owner: "release@example", Channels: []signing.Channel{{Name: channel, Epoch: 1, Prefixes: prefixes}},
+			Now: testkit.Noon(), Expires: testkit.Noon().AddDate(3, 0, 0),
+		})
+		if err == nil {
+			root, err = signing.ParseRoot(first)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	draft := root.Next(time.Time{})
 	receipt := testkit.Key("receipt")
 	public, err := signing.NewPublicKey(&receipt.PublicKey)
 	if err == nil {
@@ -169,7 +183,7 @@ func writeTrust(t testing.TB, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string][]byte{"root-1.json": f.Root.Bytes, "root-2.json": second, "revocations-1.json": f.Revoked.Bytes} {
+	for name, b := range map[string][]byte{"root-1.json": first, "root-2.json": second, "revocations-1.json": f.Revoked.Bytes} {
 		write(t, filepath.Join(dir, name), b)
 	}
 }

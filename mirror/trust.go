@@ -21,7 +21,7 @@ import (
 type TrustFolder struct {
 	Trust       *signing.Trust
 	Roots       []bundle.TrustDocument // ascending, from version 1
-	Revocations bundle.TrustDocument
+	Revocations []bundle.TrustDocument // ascending, from version 1; the last one counts
 }
 
 // ReadTrust reads the folder and follows the root from version 1 to the last.
@@ -34,14 +34,12 @@ func ReadTrust(dir string, at time.Time) (*TrustFolder, error) {
 	if len(t.Roots) == 0 || t.Roots[0].Version != 1 {
 		return nil, problem.New("trust/missing", "there is no trust root in %s", dir).Hint("make one with  packhof trust init")
 	}
-	lists, err := readVersions(dir, "revocations", maxRevocations)
-	if err != nil {
+	if t.Revocations, err = readVersions(dir, "revocations", maxRevocations); err != nil {
 		return nil, err
 	}
-	if len(lists) == 0 {
+	if len(t.Revocations) == 0 {
 		return nil, problem.New("trust/missing", "there is no revocation list in %s", dir).Hint("bring revocations-1.json back from version control")
 	}
-	t.Revocations = lists[len(lists)-1]
 	return t, t.follow(dir, at)
 }
 
@@ -60,13 +58,13 @@ func (t *TrustFolder) follow(dir string, at time.Time) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
-	if t.Trust, err = trust.UpdateRevocations(t.Revocations.Bytes, at); err != nil {
+	if t.Trust, err = trust.UpdateRevocations(newest(t.Revocations).Bytes, at); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	if err := checkName(dir, "root", t.Newest().Version, t.Trust.Root().Version()); err != nil {
 		return err
 	}
-	return checkName(dir, "revocations", t.Revocations.Version, t.Trust.Revocations().Version())
+	return checkName(dir, "revocations", t.Revoked().Version, t.Trust.Revocations().Version())
 }
 
 // checkName makes sure that the newest file holds the version that its name
@@ -122,13 +120,18 @@ func checkNoGap(dir, kind string, missing int64) error {
 
 // Newest is the newest version of the root with its digest.
 func (t *TrustFolder) Newest() bundle.Versioned {
-	last := t.Roots[len(t.Roots)-1]
-	return bundle.Versioned{Version: last.Version, Digest: cas.DigestOf(last.Bytes)}
+	return versioned(newest(t.Roots))
+}
+
+func newest(docs []bundle.TrustDocument) bundle.TrustDocument { return docs[len(docs)-1] }
+
+func versioned(doc bundle.TrustDocument) bundle.Versioned {
+	return bundle.Versioned{Version: doc.Version, Digest: cas.DigestOf(doc.Bytes)}
 }
 
 // Revoked is the revocation list with its digest.
 func (t *TrustFolder) Revoked() bundle.Versioned {
-	return bundle.Versioned{Version: t.Revocations.Version, Digest: cas.DigestOf(t.Revocations.Bytes)}
+	return versioned(newest(t.Revocations))
 }
 
 // CheckSigner makes sure, before any work is done, that this key may sign

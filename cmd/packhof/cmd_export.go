@@ -50,10 +50,6 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 	if err := p.load(); err != nil {
 		return err
 	}
-	lock, err := mirror.ReadLock(p.lockPath())
-	if err != nil {
-		return err
-	}
 	if info, err := os.Stat(o.to); err != nil || !info.IsDir() {
 		return &cli.UsageError{What: fmt.Sprintf("%s is no folder to write to", o.to), Command: "packhof export"}
 	}
@@ -62,7 +58,11 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	e := &mirror.Exporter{Store: store, Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback}
+	lock, err := mirror.ReadLock(p.lockPath())
+	if err != nil {
+		return err
+	}
+	e := &mirror.Exporter{Warn: p.warn, Store: store, Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback}
 	if e.Trust, err = p.trust(); err != nil {
 		return err
 	}
@@ -108,10 +108,10 @@ func (p *project) printDryRun(e *mirror.Exporter, l *mirror.Lock, dir string) er
 
 func (p *project) printSummary(s *mirror.Summary) error {
 	for _, entry := range s.NoSBOM {
-		fmt.Fprintf(p.app.Stderr, "warning: no SBOM of %s (%s): %s\n", entry.Subject.Short(), entry.Status, cli.Clean(entry.Reason))
+		p.warn(fmt.Sprintf("no SBOM of %s (%s): %s", entry.Subject.Short(), entry.Status, entry.Reason), nil)
 	}
 	for _, omitted := range s.Incomplete {
-		fmt.Fprintf(p.app.Stderr, "warning: left out %s: %s\n", cli.Clean(omitted.Name), cli.Clean(omitted.Reason))
+		p.warn(fmt.Sprintf("left out %s: %s", omitted.Name, omitted.Reason), nil)
 	}
 	return p.app.Print("Export", s, func(w io.Writer) {
 		fmt.Fprintf(w, "wrote %s  (%s, %d artifacts, %d blobs)\n", s.Path, cli.Bytes(s.Bytes), s.Artifacts, s.Blobs)

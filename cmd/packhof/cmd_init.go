@@ -19,7 +19,7 @@ import (
 )
 
 func newInit(p *project) *cobra.Command {
-	channel := ""
+	channel, ledgerOnly := "", false
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented packhof.yaml and an empty ledger",
@@ -29,8 +29,14 @@ func newInit(p *project) *cobra.Command {
 packhof.yaml, packhof.lock, packhof.ledger and the trust folder belong into
 version control; the store and private keys do not.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runInit(p, channel) },
+		RunE: func(*cobra.Command, []string) error {
+			if ledgerOnly {
+				return runInitLedger(p)
+			}
+			return runInit(p, channel)
+		},
 	}
+	c.Flags().BoolVar(&ledgerOnly, "ledger-only", false, "make only the ledger, for the channel of packhof.yaml, which must never have sent anything")
 	c.Flags().StringVar(&channel, "channel", "plant-1", "`name` of the channel")
 	return c
 }
@@ -62,6 +68,20 @@ func runInit(p *project, channel string) error {
 	}
 	return p.app.Print("Init", map[string]string{"config": p.file, "ledger": p.ledgerPath(), "channel": channel}, func(w io.Writer) {
 		fmt.Fprintf(w, "wrote %s and %s for the channel %s\nnext:  edit %s, then  packhof key generate\n", p.file, p.ledgerPath(), channel, p.file)
+	})
+}
+
+// runInitLedger makes the ledger of a channel that has a configuration and has
+// never sent anything.
+func runInitLedger(p *project) error {
+	if err := p.load(); err != nil {
+		return err
+	}
+	if err := mirror.CreateLedger(p.ledgerPath(), p.spec.Channel); err != nil {
+		return err
+	}
+	return p.app.Print("Init", map[string]string{"config": p.file, "ledger": p.ledgerPath(), "channel": p.spec.Channel}, func(w io.Writer) {
+		fmt.Fprintf(w, "wrote %s for the channel %s\n", p.ledgerPath(), p.spec.Channel)
 	})
 }
 

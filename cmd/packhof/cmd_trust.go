@@ -61,10 +61,15 @@ fingerprint with the one shown at the gate: by telephone, or on paper.`,
 	return c
 }
 
-func runTrustInit(p *project, c *cobra.Command, owner string) error {
+func runTrustInit(p *project, c *cobra.Command, owner string) (err error) {
 	if err := p.load(); err != nil {
 		return err
 	}
+	release, err := p.alone()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	dir := p.path(p.spec.Trust)
 	root, revocations := mirror.TrustFile(dir, "root", 1), mirror.TrustFile(dir, "revocations", 1)
 	for _, path := range []string{root, revocations} {
@@ -78,7 +83,7 @@ func runTrustInit(p *project, c *cobra.Command, owner string) error {
 	}
 	now := p.app.Now().UTC().Truncate(time.Second)
 	rootBytes, err := signing.NewRoot(c.Context(), signing.RootParams{
-		Signer: signer, Owner: owner, Channels: []signing.Channel{{Name: p.spec.Channel, Epoch: 1}}, Now: now, Expires: now.Add(rootLife), KeyNotAfter: now.Add(rootLife),
+		Signer: signer, Owner: owner, Channels: []signing.Channel{{Name: p.spec.Channel, Epoch: 1}}, Now: now, Expires: now.Add(rootLife),
 	})
 	if err != nil {
 		return err
@@ -100,10 +105,15 @@ func runTrustInit(p *project, c *cobra.Command, owner string) error {
 	return showTrust(p)
 }
 
-func runAddGate(p *project, c *cobra.Command, path, fingerprint string) error {
+func runAddGate(p *project, c *cobra.Command, path, fingerprint string) (err error) {
 	if err := p.load(); err != nil {
 		return err
 	}
+	release, err := p.alone()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	enrolment, raw, err := readEnrolment(path)
 	if err != nil {
 		return err

@@ -50,29 +50,56 @@ func (p *project) path(name string) string {
 func (p *project) lockPath() string   { return p.path("packhof.lock") }
 func (p *project) ledgerPath() string { return p.path("packhof.ledger") }
 
-// openStore opens the store and keeps other processes out of the project until
-// release is called.
-func (p *project) openStore() (store *cas.Store, release func() error, err error) {
-	dir := p.path(p.spec.Store)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, nil, err
+// guard keeps other processes of ours out of a folder until its release is
+// called: the one of packhof.yaml, where lock, ledger and trust lie, or the
+// store. The folder itself is what is locked, so that nothing is left behind.
+func guard(dir string) (release func() error, err error) {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return nil, err
 	}
-	guard, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		busy := problem.New("project/busy", "another packhof works in %s", dir)
+		return nil, errors.Join(busy, folder.Close())
+	}
+	return folder.Close, nil
+}
+
+// alone keeps other processes out of the folder of packhof.yaml.
+func (p *project) alone() (release func() error, err error) { return guard(filepath.Dir(p.file)) }
+
+// openStore opens the store and keeps other processes out of the project and
+// out of the store until release is called.
+func (p *project) openStore() (store *cas.Store, release func() error, err error) {
+	releaseProject, err := p.alone()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := syscall.Flock(int(guard.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		busy := problem.New("project/busy", "another packhof works in %s", filepath.Dir(p.file)).With("lock:  " + guard.Name())
-		return nil, nil, errors.Join(busy, guard.Close())
+	dir := p.path(p.spec.Store)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, nil, errors.Join(err, releaseProject())
 	}
+	releaseStore, err := guard(dir)
+	if err != nil {
+		return nil, nil, errors.Join(err, releaseProject())
+	}
+	release = func() error { return errors.Join(releaseStore(), releaseProject()) }
 	store, err = mirror.OpenStore(dir)
 	if err == nil {
 		err = errors.Join(store.Sweep(), os.RemoveAll(filepath.Join(dir, "work")))
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, guard.Close())
+		return nil, nil, errors.Join(err, release())
 	}
-	return store, guard.Close, nil
+	return store, release, nil
+}
+
+// warn tells of something that is no error and worth knowing.
+func (p *project) warn(what string, evidence []string) {
+	fmt.Fprintf(p.app.Stderr, "warning: %s\n", cli.Clean(what))
+	for _, line := range evidence {
+		fmt.Fprintf(p.app.Stderr, "  %s\n", cli.Clean(line))
+	}
 }
 
 // sources makes every source that an artifact can name.
@@ -139,7 +166,11 @@ func (p *project) signer(ctx context.Context) (signing.Signer, error) {
 }
 
 func (p *project) trust() (*mirror.TrustFolder, error) {
-	return mirror.ReadTrust(p.path(p.spec.Trust), p.app.Now())
+	folder, err := mirror.ReadTrust(p.path(p.spec.Trust), p.app.Now())
+	if err == nil && folder.Trust.Root().Expired(p.app.Now()) {
+		p.warn(fmt.Sprintf("the trust root expired at %s; gates take no new bundles until it is renewed", folder.Trust.Root().Expires().Format(time.DateOnly)), nil)
+	}
+	return folder, err
 }
 
 // scanner finds packhof-scan: where the configuration says, beside this

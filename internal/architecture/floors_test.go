@@ -11,6 +11,7 @@ var floors = [][]string{
 		"./internal/architecture",
 		"./internal/cas",
 		"./internal/child",
+		"./internal/download",
 		"./internal/problem",
 		"./policy",
 		"./policy/fit",

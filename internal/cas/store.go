@@ -151,10 +151,30 @@ func (s *Store) ReadAll(d Digest, limit int64) ([]byte, error) {
 // PutBytes stores bytes in memory and returns their name.
 func (s *Store) PutBytes(ctx context.Context, b []byte) (Digest, error) {
 	d := DigestOf(b)
-	if ok, err := s.Has(d, int64(len(b))); ok || err != nil {
-		return d, err
+	// A copy that rotted is replaced, since the bytes are at hand.
+	if there, err := s.ReadAll(d, int64(len(b))); err == nil && bytes.Equal(there, b) {
+		return d, nil
 	}
 	return d, s.Put(ctx, bytes.NewReader(b), d, int64(len(b)), d.String())
+}
+
+// DropIfRotten removes a blob whose bytes are not those of its name, and
+// reports whether it did. A sound or absent blob is left as it is.
+func (s *Store) DropIfRotten(d Digest) (bool, error) {
+	r, err := s.Open(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = io.CopyBuffer(io.Discard, r, make([]byte, copyBuffer))
+	err = errors.Join(err, r.Close())
+	var corrupt *CorruptError
+	if !errors.As(err, &corrupt) {
+		return false, err
+	}
+	return true, os.Remove(s.Path(d))
 }
 
 // Put stores what r brings if it is exactly the blob d of that size; else it
@@ -204,8 +224,8 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// Ingest is a blob on its way in. Write to it, then Commit, CommitNew or
-// Abort, each of which ends it.
+// Ingest is a blob on its way in. Write to it, then Commit or Abort,
+// each of which ends it.
 type Ingest struct {
 	store   *Store
 	file    *os.File
@@ -247,12 +267,6 @@ func (in *Ingest) Commit(ctx context.Context, d Digest, size int64, what string)
 		return errors.Join(corrupt, in.Abort())
 	}
 	return in.commit(ctx, d)
-}
-
-// CommitNew names the blob by what was written and returns name and size.
-func (in *Ingest) CommitNew(ctx context.Context) (Digest, int64, error) {
-	d, size := in.sum(), in.written
-	return d, size, in.commit(ctx, d)
 }
 
 func (in *Ingest) sum() (d Digest) {

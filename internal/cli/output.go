@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"fmt"
@@ -15,8 +16,10 @@ import (
 // document as JSON or YAML. A document carries apiVersion and kind.
 func (a *App) Print(kind string, document any, table func(w io.Writer)) error {
 	if a.Format == "table" {
-		table(a.Stdout)
-		return nil
+		var text bytes.Buffer
+		table(&text)
+		_, err := a.Stdout.Write(text.Bytes())
+		return err
 	}
 	b, err := json.Marshal(document, json.Deterministic(true))
 	if err != nil {

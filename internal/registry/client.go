@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/packhof/packhof/internal/download"
 )
 
 // Config is how a Client behaves. The zero value reads public registries.
@@ -65,7 +67,8 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := &guard{inner: &retrier{inner: h, sleep: config.Sleep}, hosts: h, userAgent: config.UserAgent}
+	bounded := download.Bound(h, config.Stall)
+	base := &guard{inner: &retrier{inner: bounded, sleep: config.Sleep}, hosts: h, userAgent: config.UserAgent}
 	return &Client{config: config, hosts: h, base: base, sessions: map[string]*session{}}, nil
 }
 

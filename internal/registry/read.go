@@ -37,7 +37,8 @@ func (c *Client) Resolve(ctx context.Context, ref Reference, limit int64) (Descr
 	discard(resp)
 	d := Descriptor{MediaType: mediaType(resp), Size: resp.ContentLength}
 	if d.Digest, err = cas.ParseDigest(resp.Header.Get("Docker-Content-Digest")); err != nil || d.Size < 0 {
-		return c.resolveByReading(ctx, ref, limit)
+		d, _, err = c.Read(ctx, ref, limit)
+		return d, err
 	}
 	if !ref.Digest.IsZero() && ref.Digest != d.Digest {
 		return Descriptor{}, &cas.CorruptError{What: ref.String(), Want: ref.Digest, Got: d.Digest, WantSize: d.Size, GotSize: d.Size}
@@ -48,16 +49,19 @@ func (c *Client) Resolve(ctx context.Context, ref Reference, limit int64) (Descr
 	return d, nil
 }
 
-func (c *Client) resolveByReading(ctx context.Context, ref Reference, limit int64) (Descriptor, error) {
+// Read reads the manifest that ref is, of whatever media type and size up to
+// limit, by a GET and nothing else. Where ref has a digest, other bytes are a
+// *cas.CorruptError.
+func (c *Client) Read(ctx context.Context, ref Reference, limit int64) (Descriptor, []byte, error) {
 	b, contentType, err := c.readManifest(ctx, ref, limit)
 	if err != nil {
-		return Descriptor{}, err
+		return Descriptor{}, nil, err
 	}
 	d := Descriptor{MediaType: contentType, Digest: cas.DigestOf(b), Size: int64(len(b))}
 	if !ref.Digest.IsZero() && ref.Digest != d.Digest {
-		return Descriptor{}, &cas.CorruptError{What: ref.String(), Want: ref.Digest, Got: d.Digest, WantSize: d.Size, GotSize: d.Size}
+		return Descriptor{}, nil, &cas.CorruptError{What: ref.String(), Want: ref.Digest, Got: d.Digest, WantSize: d.Size, GotSize: d.Size}
 	}
-	return d, nil
+	return d, b, nil
 }
 
 // Manifest reads the manifest d from the repository of ref: the very bytes,
@@ -83,13 +87,11 @@ func (c *Client) Manifest(ctx context.Context, ref Reference, d Descriptor, limi
 }
 
 func (c *Client) readManifest(ctx context.Context, ref Reference, limit int64) ([]byte, string, error) {
-	request, cancel := context.WithCancel(ctx)
-	resp, err := c.do(request, http.MethodGet, ref, "manifests/"+ref.identifier())
+	resp, err := c.do(ctx, http.MethodGet, ref, "manifests/"+ref.identifier())
 	if err != nil {
-		cancel()
 		return nil, "", err
 	}
-	r := newBody(ctx, resp.Body, cancel, c.config.Stall, "the manifest "+ref.String())
+	r := body{ReadCloser: resp.Body, what: "the manifest " + ref.String()}
 	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err := errors.Join(err, r.Close()); err != nil {
 		return nil, "", err
@@ -106,13 +108,11 @@ func (c *Client) readManifest(ctx context.Context, ref Reference, limit int64) (
 // announces another size is a *cas.CorruptError at once.
 func (c *Client) Blob(ctx context.Context, ref Reference, d cas.Digest, size int64) (io.ReadCloser, error) {
 	at := ref.At(d)
-	request, cancel := context.WithCancel(ctx)
-	resp, err := c.do(request, http.MethodGet, at, "blobs/"+d.String())
+	resp, err := c.do(ctx, http.MethodGet, at, "blobs/"+d.String())
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	r := newBody(ctx, resp.Body, cancel, c.config.Stall, "the blob "+at.String())
+	r := body{ReadCloser: resp.Body, what: "the blob " + at.String()}
 	if resp.ContentLength >= 0 && resp.ContentLength != size {
 		corrupt := &cas.CorruptError{What: at.String(), Want: d, WantSize: size, GotSize: resp.ContentLength}
 		return nil, errors.Join(corrupt, r.Close())

@@ -29,7 +29,7 @@ type Source struct {
 
 // New makes the source. Relative paths start from base.
 func New(base string, hosts map[string]Host, progress mirror.Progress) (*Source, error) {
-	w, err := newWeb(hosts)
+	w, err := newWeb(hosts, idleLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -128,10 +128,10 @@ func (s *Source) Fetch(ctx context.Context, p mirror.Pinned, into *cas.Store) er
 		return err
 	}
 	if again.Root.Digest != p.Root.Digest {
-		return moved(p.From, p.Root.Digest, again.Root.Digest)
+		return moved(bare(p.From), p.Root.Digest, again.Root.Digest)
 	}
 	if isURL(p.From) {
-		return s.fetchURL(ctx, p.From, *p.File, into)
+		return s.fetchURL(ctx, p, into)
 	}
 	return s.fetchTree(ctx, p.From, files, into)
 }

@@ -8,14 +8,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/download"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/mirror"
 )
@@ -41,9 +42,11 @@ type web struct {
 	pause   func(context.Context, time.Duration) error
 }
 
-func newWeb(hosts map[string]Host) (*web, error) {
+// newWeb makes the client of all addresses. A server that brings nothing for
+// longer than stall is given up.
+func newWeb(hosts map[string]Host, stall time.Duration) (*web, error) {
 	w := &web{hosts: hosts, clients: map[string]*http.Client{}, pause: pause}
-	w.other = w.client(nil)
+	w.other = w.client(nil, stall)
 	for name, host := range hosts {
 		if len(host.CA) == 0 {
 			continue
@@ -55,29 +58,33 @@ func newWeb(hosts map[string]Host) (*web, error) {
 		if !pool.AppendCertsFromPEM(host.CA) {
 			return nil, problem.New("config/bad-ca", "the ca of hosts.%s holds no certificate in PEM form", name)
 		}
-		w.clients[name] = w.client(pool)
+		w.clients[name] = w.client(pool, stall)
 	}
 	return w, nil
 }
 
-func (w *web) client(pool *x509.CertPool) *http.Client {
+func (w *web) client(pool *x509.CertPool, stall time.Duration) *http.Client {
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		TLSClientConfig:       &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
 		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   30 * time.Second,
-		ResponseHeaderTimeout: idleLimit,
+		ResponseHeaderTimeout: stall,
 		DisableCompression:    true, // the digest is that of the bytes as they are
 	}
-	return &http.Client{Transport: transport, CheckRedirect: w.checkRedirect}
+	return &http.Client{Transport: download.Bound(transport, stall), CheckRedirect: w.checkRedirect}
 }
 
-// checkRedirect lets nobody lead us to a host over plain http that the
-// configuration does not allow. No credentials are ever sent, so there are
-// none to lose.
+// checkRedirect lets nobody lead us from https to http, nor to a host over
+// plain http that the configuration does not allow. No credentials are ever
+// sent, so there are none to lose.
 func (w *web) checkRedirect(next *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	if from := via[len(via)-1].URL; from.Scheme == "https" && next.URL.Scheme != "https" {
+		return problem.New("source/plain-http", "%s sends us on from https to %s", from.Host, next.URL.Scheme).
+			With("from:   "+bare(from.String()), "to:     "+bare(next.URL.String())).Hint("download it yourself and name it as  file:")
 	}
 	return w.checkScheme(next.URL)
 }
@@ -86,7 +93,7 @@ func (w *web) checkScheme(u *url.URL) error {
 	if u.Scheme == "https" || u.Scheme == "http" && (w.hosts[u.Host].PlainHTTP || w.hosts[u.Hostname()].PlainHTTP) {
 		return nil
 	}
-	return problem.New("source/plain-http", "%s would be fetched without TLS", u.Redacted()).
+	return problem.New("source/plain-http", "%s would be fetched without TLS", bare(u.String())).
 		Hint("use https, or allow it in packhof.yaml: hosts.%s.plainHTTP: true", u.Host)
 }
 
@@ -110,7 +117,7 @@ func (w *web) size(ctx context.Context, address string) (size int64, err error) 
 		return response.Body.Close()
 	})
 	if err == nil && size < 0 {
-		err = problem.New("source/no-size", "%s does not say how long the file is", address).
+		err = problem.New("source/no-size", "%s does not say how long the file is", bare(address)).
 			Hint("download it yourself and name it as  file:")
 	}
 	return size, err
@@ -121,14 +128,14 @@ func (w *web) size(ctx context.Context, address string) (size int64, err error) 
 func (w *web) request(ctx context.Context, method, address string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the address %q is malformed: %w", bare(address), withoutAddress(err))
 	}
 	if err := w.checkScheme(r.URL); err != nil {
 		return nil, err
 	}
 	response, err := w.clientFor(r.URL).Do(r)
 	if err != nil {
-		return nil, unreachable(r.URL, err)
+		return nil, failure(ctx, r.URL, err)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, nil
@@ -136,21 +143,23 @@ func (w *web) request(ctx context.Context, method, address string) (*http.Respon
 	return nil, errors.Join(refused(r.URL, response), response.Body.Close())
 }
 
-func unreachable(u *url.URL, err error) error {
+// failure says what an error means that came instead of an answer.
+func failure(ctx context.Context, u *url.URL, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("fetch %s: %w", bare(u.String()), context.Cause(ctx))
+	}
 	var coded *problem.Problem
 	if errors.As(err, &coded) { // a redirect that checkRedirect refused
 		return coded
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
+	because := withoutAddress(err)
 	var unknown x509.UnknownAuthorityError
 	if errors.As(err, &unknown) {
 		return problem.New("source/tls-unknown-authority", "the certificate of %s is signed by an authority that is not trusted", u.Host).
-			With("found:  "+err.Error()).Hint("name the authority in packhof.yaml: hosts.%s.ca: <PEM file>", u.Host)
+			With("found:  "+because.Error()).Hint("name the authority in packhof.yaml: hosts.%s.ca: <PEM file>", u.Host)
 	}
-	return problem.New("source/unreachable", "%s cannot be reached: %w", u.Host, err).
-		Hint("check the network, the proxy (HTTPS_PROXY) and the address %s", u.Redacted())
+	return problem.New("source/unreachable", "%s cannot be reached: %w", u.Host, because).
+		Hint("check the network, the proxy (HTTPS_PROXY) and the address %s", bare(u.String()))
 }
 
 func refused(u *url.URL, response *http.Response) error {
@@ -163,7 +172,7 @@ func refused(u *url.URL, response *http.Response) error {
 	case http.StatusTooManyRequests:
 		code, hint = "source/rate-limited", "try again later"
 	}
-	return problem.New(code, "%s answered %s", u.Redacted(), response.Status).Hint("%s", hint)
+	return problem.New(code, "%s answered %s", bare(u.String()), response.Status).Hint("%s", hint)
 }
 
 // retry repeats what may go better the next time, with growing pauses.
@@ -200,13 +209,19 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// fetchURL brings the one file behind an address into the store.
-func (s *Source) fetchURL(ctx context.Context, address string, want bundle.File, into *cas.Store) error {
+// fetchURL brings the one file behind the address of p into the store. It is
+// the only thing asked for, and content by its digest.
+func (s *Source) fetchURL(ctx context.Context, p mirror.Pinned, into *cas.Store) error {
+	want := *p.File
 	if ok, err := into.Has(want.Digest, want.Size); ok || err != nil {
 		return err
 	}
+	if p.Transport != bundle.TransportPlain && !strings.HasPrefix(p.From, "https://") {
+		return problem.New("source/plain-http", "%s would be fetched without TLS, and the lock says otherwise", bare(p.From)).
+			With("locked:  "+string(p.Transport), "now:     "+string(bundle.TransportPlain)).Hint("packhof plan")
+	}
 	item := s.progress.Start("fetch "+want.Path, want.Size)
-	err := s.web.retry(ctx, func() error { return s.web.fetch(ctx, address, want, into, item) })
+	err := s.web.retry(ctx, func() error { return s.web.fetch(ctx, p.From, want, into, item) })
 	item.Done(err)
 	return err
 }
@@ -217,25 +232,21 @@ func (w *web) fetch(ctx context.Context, address string, want bundle.File, into 
 		return err
 	}
 	body := &watched{ctx: ctx, r: response.Body, item: item}
-	sum := sha512.New()
-	err = into.Put(ctx, body, want.Digest, want.Size, address, sum)
+	what, sum := bare(address), sha512.New()
+	err = into.Put(ctx, body, want.Digest, want.Size, what, sum)
 	err = errors.Join(err, response.Body.Close())
 	var corrupt *cas.CorruptError
+	var broken *download.BrokenOffError
 	switch {
 	case err == nil:
 		return into.SetNote(mirror.NoteSHA512, want.Digest, []byte(hex.EncodeToString(sum.Sum(nil))))
 	case errors.As(err, &corrupt):
-		return problem.New("source/wrong-content", "%s is not the file whose sha256 packhof.yaml names: %w", address, err).
+		return problem.New("source/wrong-content", "%s is not the file whose sha256 packhof.yaml names: %w", what, err).
 			With(corrupt.Evidence()...).Hint("compare the sha256 with the publisher's; do not use the file until it is clear")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case isNetwork(err):
-		return problem.New("source/unreachable", "the download of %s broke off: %w", address, err).Hint("try again")
+	case errors.As(err, &broken):
+		return problem.New("source/unreachable", "the download of %s %w", what, broken).With(broken.Evidence()...).Hint("try again")
 	}
 	return err
-}
-
-func isNetwork(err error) bool {
-	var failed net.Error
-	return errors.As(err, &failed) || errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -349,10 +347,3 @@ func FuzzListing(f *testing.F) {
 	})
 }
 
-func TestNetworkErrors(t *testing.T) {
-	for err, want := range map[error]bool{io.ErrUnexpectedEOF: true, fmt.Errorf("x: %w", io.ErrUnexpectedEOF): true, os.ErrDeadlineExceeded: true, errors.New("x"): false, os.ErrPermission: false} {
-		if isNetwork(err) != want {
-			t.Errorf("%v: %v", err, !want)
-		}
-	}
-}
