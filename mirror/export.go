@@ -227,8 +227,10 @@ func (e *Exporter) make(ctx context.Context, l *Lock) ([]byte, error) {
 		return nil, err
 	}
 	// The store before the ledger: what the ledger names must be there.
-	_, err = e.Store.PutBytes(ctx, b)
-	return b, err
+	if _, err := e.Store.PutBytes(ctx, b); err != nil {
+		return nil, err
+	}
+	return b, e.Store.SyncNames()
 }
 
 // noteSealed keeps, for a serial, which manifest it was sealed with: a second

@@ -33,7 +33,20 @@ func (s *Store) SetNote(name string, d Digest, note []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return WriteBytes(path, 0o644, append([]byte(DigestOf(note).String()+"\n"), note...))
+	f, err := os.CreateTemp(s.ingestDir(), "")
+	if err != nil {
+		return err
+	}
+	// Not synced: a note that a power cut tore lacks its checksum, and counts as
+	// absent.
+	_, err = f.Write(append([]byte(DigestOf(note).String()+"\n"), note...))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
 
 func (s *Store) notePath(name string, d Digest) string {

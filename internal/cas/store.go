@@ -1,9 +1,10 @@
 // Package cas is a content-addressed store: blobs in a directory, each named
 // by its SHA-256, with readers that verify and files that last.
 //
-// A blob is under its name only when it is whole and synced. The store never
-// trusts what it holds: Open hashes while it is read, since disks rot and
-// people edit. It knows nothing of what the bytes mean.
+// A blob is under its name only when it is whole and synced; that the names
+// last too, SyncNames makes sure of, once for many. The store never trusts what
+// it holds: Open hashes while it is read, since disks rot and people edit. It
+// knows nothing of what the bytes mean.
 //
 // On disk (an OCI image layout may point its blobs folder here):
 //
@@ -285,13 +286,17 @@ func (in *Ingest) commit(ctx context.Context, d Digest) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(in.file.Name()))
 	}
-	return SyncDir(in.store.BlobsDir())
+	return nil
 }
 
 // Abort drops the file.
 func (in *Ingest) Abort() error {
 	return errors.Join(in.file.Close(), os.Remove(in.file.Name()))
 }
+
+// SyncNames makes the names of all blobs last that were put before. Without it
+// a power cut can take names away, never bytes from under a name.
+func (s *Store) SyncNames() error { return SyncDir(s.BlobsDir()) }
 
 // Sweep removes what a killed process left behind in ingest. The caller makes
 // sure that no other process is putting at the same time.

@@ -90,6 +90,7 @@ func TestConformanceOverHTTPS(t *testing.T) {
 	request := ask(fs.URL()+"/driver.run", content)
 	sourcetest.Test(t, sourcetest.Case{
 		Source: named{s, &request}, Request: request, Unknown: ask(fs.URL()+"/none", content), Fetches: gets,
+		Asked: func() int { return len(fs.Requests()) },
 		Mutate: func(*testing.T) {
 			other := []byte("another driver")
 			fsys["driver.run"].Data = other
@@ -346,4 +347,3 @@ func FuzzListing(f *testing.F) {
 		}
 	})
 }
-

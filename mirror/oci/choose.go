@@ -33,7 +33,7 @@ func (r reader) choose(ctx context.Context, upstream bundle.OCIDescriptor, platf
 		return choice{}, err
 	}
 	if !bundle.IsIndex(upstream.MediaType) {
-		p, err := r.configPlatform(ctx, doc)
+		p, err := r.configPlatform(ctx, *doc.Config)
 		if err != nil {
 			return choice{}, err
 		}
@@ -65,8 +65,7 @@ func chooseFrom(index []byte, doc *bundle.OCI, upstream bundle.OCIDescriptor, wa
 	}
 	switch len(chosen) {
 	case 1:
-		root := bundle.OCIDescriptor{MediaType: chosen[0].MediaType, Digest: chosen[0].Digest, Size: chosen[0].Size}
-		return choice{root: root, derived: derivedFrom(upstream, chosen)}, nil
+		return choice{root: bare(chosen[0]), derived: derivedFrom(upstream, chosen)}, nil
 	case len(running):
 		return choice{root: upstream}, nil
 	}

@@ -1,7 +1,6 @@
 package oci
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,106 +18,74 @@ import (
 )
 
 // Fetch brings what p names into the store, large blobs first. Where p.From
-// has a tag and no digest, and the tag means something else by now, it is an
-// error of code "source/moved", before anything is fetched.
+// has a tag and no digest, p is not settled, and the tag means something else
+// by now, it is an error of code "source/moved", before anything is fetched.
+// Everything else is asked for by digest.
 func (s *Source) Fetch(ctx context.Context, p mirror.Pinned, into *cas.Store) error {
 	ref, err := registry.ParseReference(p.From)
 	if err != nil {
 		return err
 	}
-	if err := s.checkUnmoved(ctx, ref, p); err != nil {
+	r := reader{source: s, ref: ref, store: into, plain: p.Transport == bundle.TransportPlain}
+	if err := r.checkUnmoved(ctx, p); err != nil {
 		return err
 	}
-	root := bundle.OCIDescriptor{MediaType: p.Root.MediaType, Digest: p.Root.Digest, Size: p.Root.Size}
-	if err := s.restoreRoot(ctx, ref, p, root, into); err != nil {
+	if err := r.deriveRoot(ctx, p); err != nil {
 		return err
 	}
-	r := reader{source: s, ref: ref, store: into, keep: true}
-	g, err := r.survey(ctx, root)
+	g, err := r.survey(ctx, bundle.OCIDescriptor{MediaType: p.Root.MediaType, Digest: p.Root.Digest, Size: p.Root.Size})
 	if err != nil {
 		return err
 	}
-	blobs := slices.Clone(g.blobs)
-	slices.SortStableFunc(blobs, func(a, b bundle.OCIDescriptor) int { return cmp.Compare(b.Size, a.Size) })
+	slices.SortStableFunc(g.blobs, func(a, b bundle.OCIDescriptor) int { return cmp.Compare(b.Size, a.Size) })
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.parallel)
-	for _, d := range blobs {
-		group.Go(func() error { return s.fetchBlob(ctx, ref, p.Name, d, into) })
+	for _, d := range g.blobs {
+		group.Go(func() error { return r.fetchBlob(ctx, p.Name, d) })
 	}
 	return group.Wait()
 }
 
 // checkUnmoved compares what upstream has under the name with the lock.
-func (s *Source) checkUnmoved(ctx context.Context, ref registry.Reference, p mirror.Pinned) error {
+func (r reader) checkUnmoved(ctx context.Context, p mirror.Pinned) error {
 	locked := p.Root.Digest
 	if p.Derived != nil {
 		locked = p.Derived.From
 	}
-	if !ref.Digest.IsZero() {
-		if ref.Digest != locked {
-			return problem.New("source/lock-contradiction", "the lock names two digests for %s", ref).
-				With("from:   "+ref.Digest.String(), "locked: "+locked.String()).Hint("run  packhof plan  to write the lock anew")
+	if !r.ref.Digest.IsZero() {
+		if r.ref.Digest != locked {
+			return problem.New("source/lock-contradiction", "the lock names two digests for %s", r.ref).
+				With("from:   "+r.ref.Digest.String(), "locked: "+locked.String()).Hint("run  packhof plan  to write the lock anew")
 		}
 		return nil
 	}
 	if p.Settled {
 		return nil
 	}
-	now, err := s.client.Resolve(ctx, ref, bundle.MaxOCIManifestSize)
+	client, err := r.client()
+	if err != nil {
+		return err
+	}
+	now, err := client.Resolve(ctx, r.ref, bundle.MaxOCIManifestSize)
 	if err != nil {
 		return err
 	}
 	if now.Digest != locked {
-		return moved(ref, locked, now.Digest)
+		return moved(r.ref, locked, now.Digest)
 	}
 	return nil
 }
 
-// restoreRoot makes an index of our own making again where the store lost it.
-func (s *Source) restoreRoot(ctx context.Context, ref registry.Reference, p mirror.Pinned, root bundle.OCIDescriptor, into *cas.Store) error {
-	if p.Derived == nil || !bundle.IsIndex(root.MediaType) {
-		return nil
-	}
-	if _, err := into.ReadAll(root.Digest, bundle.MaxOCIManifestSize); !isLost(err) {
-		return err
-	}
-	platforms, err := parsePlatforms(p.Derived.Platforms)
-	if err != nil {
-		return err
-	}
-	at := ref.At(p.Derived.From)
-	upstream, err := s.upstream(ctx, at)
-	if err != nil {
-		return err
-	}
-	r := reader{source: s, ref: at, store: into}
-	b, doc, err := r.manifest(ctx, upstream)
-	if err != nil {
-		return err
-	}
-	chosen, err := chooseFrom(b, doc, upstream, platforms, ref.String())
-	if err != nil {
-		return err
-	}
-	if chosen.root.Digest != root.Digest {
-		return problem.New("source/derived-differs", "the chosen platforms of %s make another index than the locked one", ref).
-			With("locked: "+root.Digest.String(), "made:   "+chosen.root.Digest.String()).Hint("run  packhof plan  to write the lock anew")
-	}
-	if chosen.document == nil {
-		return nil // an index inside of upstream's: it is fetched like any other
-	}
-	return into.Put(ctx, bytes.NewReader(chosen.document), root.Digest, root.Size, ref.String())
-}
-
 // fetchBlob brings one blob unless the store has it, or another Fetch of this
 // source is just bringing it there.
-func (s *Source) fetchBlob(ctx context.Context, ref registry.Reference, name string, d bundle.OCIDescriptor, into *cas.Store) error {
-	unlock, err := s.locks.lock(ctx, into.Path(d.Digest))
+func (r reader) fetchBlob(ctx context.Context, name string, d bundle.OCIDescriptor) error {
+	s := r.source
+	unlock, err := s.locks.lock(ctx, r.store.Path(d.Digest))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if ok, err := into.Has(d.Digest, d.Size); ok || err != nil {
+	if ok, err := r.store.Has(d.Digest, d.Size); ok || err != nil {
 		return err
 	}
 	select {
@@ -131,19 +98,23 @@ func (s *Source) fetchBlob(ctx context.Context, ref registry.Reference, name str
 	meter := &highWater{item: item}
 	err = s.persist(ctx, func() error {
 		meter.seen = 0
-		return s.download(ctx, ref, d, meter, into)
+		return r.download(ctx, d, meter)
 	})
 	item.Done(err)
 	return err
 }
 
-func (s *Source) download(ctx context.Context, ref registry.Reference, d bundle.OCIDescriptor, meter *highWater, into *cas.Store) error {
-	body, err := s.client.Blob(ctx, ref, d.Digest, d.Size)
+func (r reader) download(ctx context.Context, d bundle.OCIDescriptor, meter *highWater) error {
+	client, err := r.client()
+	if err != nil {
+		return err
+	}
+	body, err := client.Blob(ctx, r.ref, d.Digest, d.Size)
 	if err != nil {
 		return err
 	}
 	meter.Reader = body
-	err = into.Put(ctx, meter, d.Digest, d.Size, ref.At(d.Digest).String())
+	err = r.store.Put(ctx, meter, d.Digest, d.Size, r.ref.At(d.Digest).String())
 	return errors.Join(err, body.Close())
 }
 
@@ -166,8 +137,8 @@ func (h *highWater) Read(p []byte) (int, error) {
 }
 
 // readBlob reads a small blob into memory, verified.
-func (s *Source) readBlob(ctx context.Context, ref registry.Reference, d bundle.OCIDescriptor) ([]byte, error) {
-	body, err := s.client.Blob(ctx, ref, d.Digest, d.Size)
+func readBlob(ctx context.Context, client *registry.Client, ref registry.Reference, d bundle.OCIDescriptor) ([]byte, error) {
+	body, err := client.Blob(ctx, ref, d.Digest, d.Size)
 	if err != nil {
 		return nil, err
 	}

@@ -55,3 +55,8 @@ func moved(ref registry.Reference, locked, now cas.Digest) error {
 		With("locked: "+locked.String(), "now:    "+now.String()).
 		Hint("run  packhof plan  to take the new one, or write @%s in packhof.yaml to keep the old", locked)
 }
+
+func weaker(ref registry.Reference) error {
+	return problem.New("source/plain-http", "%s would be read without TLS, and the lock says that it is not", ref).
+		With("locked: "+string(bundle.TransportTLS), "now:    "+string(bundle.TransportPlain)).Hint("packhof plan")
+}

@@ -67,8 +67,9 @@ func New(client *registry.Client, parallel int, progress mirror.Progress, opts .
 
 var _ mirror.Source = (*Source)(nil)
 
-// Resolve reads the manifests below want.From into the store, and of an image
-// its config where only that says what it runs on. It fetches no layers.
+// Resolve reads the manifests below want.From into the store, upstream's index
+// among them where platforms are chosen from it, and of an image its config
+// where only that says what it runs on. It fetches no layers.
 func (s *Source) Resolve(ctx context.Context, want mirror.Request, into *cas.Store) (mirror.Pinned, error) {
 	ref, err := registry.ParseReference(want.From)
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *Source) Resolve(ctx context.Context, want mirror.Request, into *cas.Sto
 	if err != nil {
 		return mirror.Pinned{}, err
 	}
-	r := reader{source: s, ref: ref, store: into, keep: true}
+	r := reader{source: s, ref: ref, store: into, plain: true}
 	upstream, err := s.upstream(ctx, ref)
 	if err != nil {
 		return mirror.Pinned{}, err
@@ -117,7 +118,7 @@ func (s *Source) pin(want mirror.Request, ref registry.Reference, chosen choice,
 		Verified:  bundle.VerifiedLock,
 		Root: bundle.Descriptor{
 			MediaType: g.root.MediaType, Digest: g.root.Digest, Size: g.root.Size,
-			ArtifactType: g.manifests[g.root.Digest].ArtifactType,
+			ArtifactType: g.kind,
 		},
 		Derived:  chosen.derived,
 		Files:    int64(len(g.blobs)),

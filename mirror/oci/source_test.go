@@ -33,6 +33,7 @@ func TestSourceConforms(t *testing.T) {
 				Unknown: want(r, "app:2"),
 				Mutate:  func(t *testing.T) { c.push(t, r, "second") },
 				Fetches: func() int { return blobsAsked(r) },
+				Asked:   func() int { return len(r.Requests()) },
 				Interrupt: func(cancel context.CancelFunc) {
 					w.mu.Lock()
 					defer w.mu.Unlock()

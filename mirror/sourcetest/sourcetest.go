@@ -34,6 +34,9 @@ type Case struct {
 	// Fetches counts the transfers of bulk data (blobs, not manifests) that
 	// upstream has seen so far; nil where nothing can count them.
 	Fetches func() int
+	// Asked counts all requests that upstream has seen so far; nil where
+	// nothing can count them.
+	Asked func() int
 	// Interrupt has cancel called once while the next Fetch moves bytes; nil
 	// where nothing can tell. Then only calls that begin cancelled are tried.
 	Interrupt func(cancel context.CancelFunc)
@@ -125,7 +128,7 @@ func (c Case) bringsTheClosure(t *testing.T, p mirror.Pinned) {
 	closure := walk(t, p, store)
 	held := checkStore(t, store)
 	for d := range held {
-		if !closure[d] && (p.Listing == nil || d != p.Listing.Digest) {
+		if !closure[d] && !isProof(p, d) {
 			t.Errorf("the store has %s, which is not below the root", d)
 		}
 	}
@@ -144,6 +147,12 @@ func (c Case) bringsTheClosure(t *testing.T, p mirror.Pinned) {
 	if diff := cmp.Diff(held, checkStore(t, store)); diff != "" {
 		t.Errorf("fetching again changed the store (-before +after):\n%s", diff)
 	}
+}
+
+// isProof reports a document that is not below the root, but says how the root
+// came about.
+func isProof(p mirror.Pinned, d cas.Digest) bool {
+	return p.Listing != nil && d == p.Listing.Digest || p.Derived != nil && d == p.Derived.From
 }
 
 func (c Case) heals(t *testing.T, p mirror.Pinned) {
@@ -210,13 +219,37 @@ func (c Case) moved(t *testing.T, p mirror.Pinned) {
 	if c.Mutate == nil {
 		t.Fatal("the case has no Mutate")
 	}
+	full := newStore(t)
+	if err := c.Source.Fetch(t.Context(), p, full); err != nil {
+		t.Fatalf("fetch before it moves: %v", err)
+	}
 	c.Mutate(t)
+	c.settled(t, p, full)
 	store := newStore(t)
 	checkCoded(t, c.Source.Fetch(t.Context(), p, store))
 	checkStore(t, store)
 	if now := c.resolve(t, store); now.Root.Digest == p.Root.Digest {
 		t.Error("after upstream moved it still resolves to the same")
 	}
+}
+
+// settled makes sure that nobody is asked for what a sealed serial has.
+func (c Case) settled(t *testing.T, p mirror.Pinned, full *cas.Store) {
+	p.Settled = true
+	before := c.asked()
+	if err := c.Source.Fetch(t.Context(), p, full); err != nil {
+		t.Errorf("what is settled and there, after upstream moved: %v", err)
+	}
+	if asked := c.asked() - before; asked != 0 {
+		t.Errorf("%d requests for what is settled and there", asked)
+	}
+}
+
+func (c Case) asked() int {
+	if c.Asked == nil {
+		return 0
+	}
+	return c.Asked()
 }
 
 func (c Case) fetches() int {
