@@ -1,0 +1,142 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhof/packhof/internal/testkit"
+)
+
+// inNamespace runs a shell script in which file systems can be mounted that
+// nobody else sees and that are gone afterwards.
+func (l *lab) inNamespace(script string) outcome {
+	l.t.Helper()
+	if err := exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt").Run(); err != nil {
+		l.t.Skipf("no file systems of one's own here: unshare -rm: %v", err)
+	}
+	return l.finish(l.command("unshare", "-rm", "sh", "-euc", script))
+}
+
+// checkFull holds an export that could not write against what it must say and
+// what may be left on the disk, and makes sure that the tree is as before.
+func (l *lab) checkFull(before snapshot, o outcome, code, left string) {
+	l.t.Helper()
+	if o.exit != 1 || !strings.Contains(o.stderr, "code: "+code+"   exit 1 ") {
+		l.t.Errorf("exit %d, want 1 and the code %s:\n%s", o.exit, code, o.stderr)
+	}
+	if o.stdout != left {
+		l.t.Errorf("left on the disk:\n%swant:\n%s", o.stdout, left)
+	}
+	if diff := cmp.Diff(before, l.snapshot()); diff != "" {
+		l.t.Errorf("files have changed (-before +after):\n%s", diff)
+	}
+}
+
+// withLarge gives a planned lab with an artifact of 6 MiB.
+func withLarge(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t)
+	l.write("notes/large.bin", string(testkit.Bytes("large", 6<<20)))
+	l.mustRun("plan")
+	return l
+}
+
+// listRest prints what is left below a folder, and ends as packhof did.
+const listRest = `
+status=0
+packhof --quiet export --no-scan --to medium || status=$?
+find "$disk" -type f ! -path '*/blobs/sha256/*' ! -path '*/notes/*' ! -name lock
+exit $status
+`
+
+func TestDiskIsFull(t *testing.T) {
+	t.Parallel()
+	// The store cannot take the blob: the system says so in the middle.
+	t.Run("store", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		before := l.snapshot()
+		o := l.inNamespace(`disk=.packhof; cp -r .packhof copy; mount -t tmpfs -o size=3m tmpfs .packhof
+			cp -r copy/. .packhof; rm -r copy` + listRest)
+		l.checkFull(before, o, "disk/full", "")
+	})
+	// The medium is too small: found before the first byte is written.
+	t.Run("medium", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		l.mkdir("whole")
+		l.mustRun("export", "--no-scan", "--to", "whole")
+		before := l.snapshot()
+		l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o size=3m tmpfs medium`+listRest), "medium/full", "")
+	})
+	// The medium has the bytes and no entry for another file.
+	t.Run("medium without entries", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		l.mkdir("whole")
+		l.mustRun("export", "--no-scan", "--to", "whole")
+		before := l.snapshot()
+		l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o nr_inodes=1 tmpfs medium`+listRest), "medium/full", "")
+	})
+	// The medium takes the volume, which stays, and not the manifest beside it.
+	t.Run("medium for all but the last file", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		l.mkdir("whole")
+		l.mustRun("export", "--no-scan", "--to", "whole")
+		before := l.snapshot()
+		l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o nr_inodes=2 tmpfs medium`+listRest), "medium/full", bundleFile+"\n")
+	})
+}
+
+func TestMediumIsReadOnly(t *testing.T) {
+	t.Parallel()
+	l := withLarge(t)
+	l.mkdir("whole")
+	l.mustRun("export", "--no-scan", "--to", "whole")
+	before := l.snapshot()
+	l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o ro tmpfs medium`+listRest), "disk/read-only", "")
+}
+
+// A limit on the size of files stands for file systems such as FAT32.
+func TestFileIsTooLarge(t *testing.T) {
+	t.Parallel()
+	limited := func(l *lab) outcome {
+		l.t.Helper()
+		return l.finish(l.command(testkit.Tool(l.t, "prlimit"), "--fsize=3145728", "packhof", "--quiet", "export", "--no-scan", "--to", "medium"))
+	}
+	t.Run("for the store", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		before := l.snapshot()
+		l.checkFull(before, limited(l), "disk/file-too-large", "")
+	})
+	t.Run("for the medium", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		l.mkdir("whole")
+		l.mustRun("export", "--no-scan", "--to", "whole")
+		before := l.snapshot()
+		l.checkFull(before, limited(l), "medium/file-too-large", "")
+	})
+}
+
+// What stands where the bundle should go is not damaged.
+func TestTargetIsTaken(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.mustRun("plan")
+	l.mkdir(bundleFile)
+	l.mustRun("export", "--no-scan", "--to", "notes")
+	before := l.snapshot()
+	o := l.run("export", "--no-scan", "--to", "medium")
+	if o.exit != 1 || !strings.Contains(o.stderr, "code: medium/taken   exit 1 ") {
+		t.Errorf("exit %d\n%s", o.exit, o.stderr)
+	}
+	if diff := cmp.Diff(before, l.snapshot()); diff != "" {
+		t.Errorf("files have changed (-before +after):\n%s", diff)
+	}
+}

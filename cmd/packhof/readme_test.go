@@ -1,0 +1,489 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/testkit"
+	"github.com/packhof/packhof/mirror"
+)
+
+// tree is the folder of the sources.
+const tree = "../.."
+
+// page is one file of the documentation.
+type page struct {
+	name     string
+	text     string
+	headings []string
+	blocks   []block
+	spans    []string // `code` outside of blocks
+}
+
+// block is a fenced block.
+type block struct{ heading, language, text string }
+
+var spanForm = regexp.MustCompile("`([^`\n]+)`")
+
+func readPage(t *testing.T, name string) page {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(tree, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := page{name: name, text: string(b)}
+	heading, open := "", false
+	for line := range strings.Lines(p.text) {
+		language, isFence := strings.CutPrefix(line, "```")
+		switch {
+		case isFence && open:
+			open = false
+		case isFence:
+			open = true
+			p.blocks = append(p.blocks, block{heading: heading, language: strings.TrimSpace(language)})
+		case open:
+			p.blocks[len(p.blocks)-1].text += line
+		default:
+			if strings.HasPrefix(line, "#") {
+				heading = strings.TrimSpace(strings.TrimLeft(line, "#"))
+				p.headings = append(p.headings, heading)
+			}
+			for _, m := range spanForm.FindAllStringSubmatch(line, -1) {
+				p.spans = append(p.spans, m[1])
+			}
+		}
+	}
+	if open {
+		t.Errorf("%s: a block is not closed", name)
+	}
+	return p
+}
+
+// pages reads everything that people are given to read.
+func pages(t *testing.T) []page {
+	t.Helper()
+	names := []string{"README.md", "CONTRIBUTING.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md"} {
+		found, err := filepath.Glob(filepath.Join(tree, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(found), err)
+		}
+		for _, path := range found {
+			names = append(names, strings.TrimPrefix(path, tree+"/"))
+		}
+	}
+	var all []page
+	for _, name := range names {
+		all = append(all, readPage(t, name))
+	}
+	return all
+}
+
+// script joins the shell blocks under a heading.
+func (p page) script(t *testing.T, heading string) string {
+	t.Helper()
+	var lines strings.Builder
+	for _, b := range p.blocks {
+		if b.heading == heading && b.language == "sh" {
+			lines.WriteString(b.text)
+		}
+	}
+	if lines.Len() == 0 {
+		t.Fatalf("%s has no shell block under %q", p.name, heading)
+	}
+	return lines.String()
+}
+
+// TestReadmeFirstExport does what the README says, word by word, as somebody
+// who stands in a fresh checkout.
+func TestReadmeFirstExport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the programs")
+	}
+	programs, home := t.TempDir(), t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs, "./cmd/packhof", "./cmd/packhof-scan")
+	build.Dir = tree
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	readme := readPage(t, "README.md")
+	said := runScript(t, readme.script(t, "Your first export"), home, programs)
+	if want := "genuine and whole: plant-7, serial 1"; !strings.Contains(said, want) {
+		t.Errorf("the blocks did not print %q:\n%s", want, said)
+	}
+	if strings.Contains(said, "warning:") {
+		t.Errorf("the first export is not without warnings:\n%s", said)
+	}
+	t.Run("without packhof", func(t *testing.T) {
+		tools := filepath.Dir(testkit.Tool(t, "cosign"))
+		said := runScript(t, readme.script(t, "Check it without Packhof"), home, programs, tools)
+		if want := "Verified OK"; !strings.Contains(said, want) {
+			t.Errorf("the blocks did not print %q:\n%s", want, said)
+		}
+	})
+}
+
+func runScript(t *testing.T, script, home string, path ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "sh", "-eu")
+	command.Dir = tree
+	command.Stdin = strings.NewReader(script)
+	command.Env = []string{"HOME=" + home, "PATH=" + strings.Join(append(path, os.Getenv("PATH")), ":")}
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\nof the script\n%s", err, out, script)
+	}
+	return string(out)
+}
+
+// TestYAMLExamplesAreValid gives every example to the strict loader.
+func TestYAMLExamplesAreValid(t *testing.T) {
+	examples := 0
+	for _, p := range pages(t) {
+		for _, b := range p.blocks {
+			if b.language != "yaml" {
+				continue
+			}
+			examples++
+			path := filepath.Join(t.TempDir(), "packhof.yaml")
+			if err := os.WriteFile(path, []byte(b.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			var spec mirror.Spec
+			config, err := cli.LoadConfig(path, &spec)
+			if err == nil {
+				spec.SetDefaults()
+				err = config.Locate(spec.Validate())
+			}
+			if err != nil {
+				t.Errorf("%s, %s: %v\n%s", p.name, b.heading, err, b.text)
+			}
+		}
+	}
+	if examples == 0 {
+		t.Error("there are no examples")
+	}
+}
+
+// program is the command tree as it runs, with help topics and completion.
+func program(t *testing.T, args ...string) (*cobra.Command, string) {
+	t.Helper()
+	var out bytes.Buffer
+	app := &cli.App{
+		Name: "packhof", Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard, Now: testkit.Noon,
+		LookupEnv: func(string) (string, bool) { return "", false },
+	}
+	root := newRoot(app)
+	if code := app.Execute(t.Context(), args, root); code != cli.ExitOK {
+		t.Fatalf("packhof %s: exit %d", strings.Join(args, " "), code)
+	}
+	return root, out.String()
+}
+
+var callForm = regexp.MustCompile(`(?:^|[\s(;|&])packhof ([^|>;&#)\n]*)`)
+
+// calls lists how the page calls packhof, without the program's name.
+func (p page) calls() []string {
+	var calls []string
+	add := func(code string) {
+		for _, m := range callForm.FindAllStringSubmatch(code, -1) {
+			calls = append(calls, m[1])
+		}
+	}
+	for _, b := range p.blocks {
+		if b.language == "sh" {
+			add(strings.ReplaceAll(b.text, "\\\n", " "))
+		}
+	}
+	for _, span := range p.spans {
+		if strings.HasPrefix(span, "packhof ") {
+			add(span)
+		}
+	}
+	return calls
+}
+
+func TestDocsCallWhatExists(t *testing.T) {
+	root, _ := program(t, "version")
+	for _, p := range pages(t) {
+		for _, call := range p.calls() {
+			if err := checkCall(root, strings.Fields(call)); err != nil {
+				t.Errorf("%s: packhof %s: %v", p.name, call, err)
+			}
+		}
+		for _, span := range p.spans {
+			if name, ok := strings.CutPrefix(strings.Fields(span + " x")[0], "--"); ok && !anyFlag(root, name) {
+				t.Errorf("%s: no command has the flag --%s", p.name, name)
+			}
+		}
+	}
+}
+
+func checkCall(root *cobra.Command, words []string) error {
+	command, rest, err := root.Find(words)
+	if err != nil {
+		return err
+	}
+	command.InitDefaultHelpFlag()
+	if command.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return fmt.Errorf("%s has no command %q", command.CommandPath(), rest[0])
+	}
+	if command.Name() == "help" && len(rest) > 0 {
+		return checkTopic(root, rest)
+	}
+	for _, word := range rest {
+		if long, ok := strings.CutPrefix(word, "--"); ok {
+			name, _, _ := strings.Cut(long, "=")
+			if command.Flag(name) == nil {
+				return fmt.Errorf("%s has no flag --%s", command.CommandPath(), name)
+			}
+		} else if len(word) == 2 && word[0] == '-' && root.PersistentFlags().ShorthandLookup(word[1:]) == nil && word != "-h" {
+			return fmt.Errorf("there is no flag %s", word)
+		}
+	}
+	return nil
+}
+
+func checkTopic(root *cobra.Command, words []string) error {
+	if topic, _, err := root.Find(words[:1]); err != nil || topic == root {
+		return fmt.Errorf("there is no help about %q", words[0])
+	}
+	if len(words) < 2 || words[0] != "errors" || words[1] == "CODE" {
+		return nil
+	}
+	if _, known := cli.Lookup(words[1]); !known {
+		return fmt.Errorf("there is no error code %q", words[1])
+	}
+	return nil
+}
+
+func anyFlag(c *cobra.Command, name string) bool {
+	c.InitDefaultHelpFlag()
+	return c.Flag(name) != nil || slices.ContainsFunc(c.Commands(), func(sub *cobra.Command) bool { return anyFlag(sub, name) })
+}
+
+var (
+	codeForm   = regexp.MustCompile(`^([a-z]+)/[a-z0-9-]+$`)
+	rowForm    = regexp.MustCompile("(?m)^\\| `([a-z]+/[a-z0-9-]+)` \\| ([0-9]+) \\|")
+	reportForm = regexp.MustCompile(`(?m)^code: (\S+)\s+exit ([0-9]+)`)
+	exitForm   = regexp.MustCompile(`(?i)\bexit(?: code| status|s with)? ([0-9]+)\b`)
+)
+
+func TestDocsNameErrorsThatExist(t *testing.T) {
+	groups := map[string]bool{}
+	for _, e := range cli.Catalog() {
+		group, _, _ := strings.Cut(e.Code, "/")
+		groups[group] = true
+	}
+	for _, p := range pages(t) {
+		for _, span := range p.spans {
+			m := codeForm.FindStringSubmatch(span)
+			if m == nil || !groups[m[1]] {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(tree, span)); err == nil {
+				continue // a package of that name
+			}
+			if _, known := cli.Lookup(span); !known {
+				t.Errorf("%s: there is no error code %s", p.name, span)
+			}
+		}
+		for _, m := range append(rowForm.FindAllStringSubmatch(p.text, -1), reportForm.FindAllStringSubmatch(p.text, -1)...) {
+			if e, known := cli.Lookup(m[1]); !known || strconv.Itoa(e.Exit) != m[2] {
+				t.Errorf("%s: %s with exit code %s; the program has %+v", p.name, m[1], m[2], e)
+			}
+		}
+		for _, m := range exitForm.FindAllStringSubmatch(p.text, -1) {
+			if !slices.ContainsFunc(cli.ExitCodes(), func(e cli.ExitMeaning) bool { return strconv.Itoa(e.Code) == m[1] }) {
+				t.Errorf("%s: there is no exit code %s", p.name, m[1])
+			}
+		}
+	}
+}
+
+// TestReferenceIsComplete holds docs/cli.md against everything there is.
+func TestReferenceIsComplete(t *testing.T) {
+	reference := readPage(t, "docs/cli.md")
+	root, _ := program(t, "version")
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		if c.IsAvailableCommand() && !strings.HasPrefix(c.CommandPath(), "packhof completion ") {
+			if !strings.Contains(reference.text, "`"+c.CommandPath()) {
+				t.Errorf("docs/cli.md lacks the command %s", c.CommandPath())
+			}
+			for _, line := range strings.Split(c.LocalFlags().FlagUsages(), "\n") {
+				if name := regexp.MustCompile(`--([a-z-]+)`).FindStringSubmatch(line); name != nil && !strings.Contains(reference.text, "--"+name[1]) {
+					t.Errorf("docs/cli.md lacks the flag --%s of %s", name[1], c.CommandPath())
+				}
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+	for _, e := range cli.ExitCodes() {
+		if !strings.Contains(reference.text, fmt.Sprintf("| %d | %s |", e.Code, e.Meaning)) {
+			t.Errorf("docs/cli.md lacks the exit code %d, %s", e.Code, e.Meaning)
+		}
+	}
+}
+
+var (
+	testForm     = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark)[A-Z]\w+$`)
+	linkForm     = regexp.MustCompile(`\]\(([^)\s#]*)(?:#([^)\s]*))?\)`)
+	targetForm   = regexp.MustCompile(`(?m)(?:^|\s)make ([a-z][a-z-]*)`)
+	variableForm = regexp.MustCompile(`\bPACKHOF_[A-Z_]+\b`)
+)
+
+// TestDocsPointSomewhere looks for every test, file, make target and
+// environment variable that a page names.
+func TestDocsPointSomewhere(t *testing.T) {
+	tests := testNames(t)
+	makefile, err := os.ReadFile(filepath.Join(tree, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, environment := program(t, "help", "environment")
+	environment += " PACKHOF_TOOLS PACKHOF_REQUIRE_TOOLS " // of the tests, see internal/testkit
+	for _, p := range pages(t) {
+		code := strings.Join(p.spans, "\n")
+		for _, b := range p.blocks {
+			code += "\n" + b.text
+		}
+		for _, span := range p.spans {
+			if testForm.MatchString(span) && !tests[span] {
+				t.Errorf("%s: there is no test %s", p.name, span)
+			}
+		}
+		for _, m := range linkForm.FindAllStringSubmatch(p.text, -1) {
+			checkLink(t, p, m[1], m[2])
+		}
+		for _, m := range targetForm.FindAllStringSubmatch(code, -1) {
+			if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+				t.Errorf("%s: there is no target %s in the Makefile", p.name, m[1])
+			}
+		}
+		for _, name := range variableForm.FindAllString(p.text, -1) {
+			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(environment) {
+				t.Errorf("%s: packhof help environment does not know %s", p.name, name)
+			}
+		}
+	}
+}
+
+func checkLink(t *testing.T, from page, path, anchor string) {
+	t.Helper()
+	if strings.Contains(path, "://") {
+		return
+	}
+	name := from.name
+	if path != "" {
+		name = filepath.Join(filepath.Dir(from.name), path)
+	}
+	if _, err := os.Stat(filepath.Join(tree, name)); err != nil {
+		t.Errorf("%s: the link %s leads nowhere: %v", from.name, path, err)
+		return
+	}
+	if anchor == "" {
+		return
+	}
+	fits := func(heading string) bool { return anchorOf(heading) == anchor }
+	if !slices.ContainsFunc(readPage(t, name).headings, fits) {
+		t.Errorf("%s: %s has no heading for the link #%s", from.name, name, anchor)
+	}
+}
+
+// anchorOf makes of a heading what a link to it says.
+func anchorOf(heading string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' {
+			return '-'
+		}
+		if strings.ContainsRune("-_", r) || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, heading)
+}
+
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+	names := map[string]bool{}
+	err := filepath.WalkDir(tree, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		for _, m := range declaration.FindAllSubmatch(b, -1) {
+			names[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestWorkedExample holds the example of the bundle format against a bundle
+// that is made from the same seed.
+func TestWorkedExample(t *testing.T) {
+	forged := testkit.Forge(t, nil)
+	got := map[string]string{"text": listing(t, forged.Volume), "json": string(forged.Head.Manifest) + "\n"}
+	for _, b := range readPage(t, "docs/bundle-format.md").blocks {
+		want, checked := got[b.language]
+		if b.heading != "A worked example" || !checked {
+			continue
+		}
+		delete(got, b.language)
+		if diff := cmp.Diff(want, b.text); diff != "" {
+			t.Errorf("docs/bundle-format.md (-is +says):\n%s\nwhole:\n%s", diff, want)
+		}
+	}
+	if len(got) > 0 {
+		t.Errorf("docs/bundle-format.md lacks the example, or a part of it:\n%v", got)
+	}
+}
+
+// listing gives offset, size, digest and name of each entry.
+func listing(t *testing.T, volume []byte) string {
+	t.Helper()
+	var out strings.Builder
+	fmt.Fprintf(&out, "%6s  %4s  %-24s  %s\n", "offset", "size", "sha256", "entry")
+	offset := int64(0)
+	for archive := tar.NewReader(bytes.NewReader(volume)); ; {
+		h, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%6d  %4d  %.12x  %s\n", offset, h.Size, sha256.Sum256(b), h.Name)
+		offset += 512 + (h.Size+511)/512*512
+	}
+	fmt.Fprintf(&out, "%6d  %4d  %-24s  %s\n", offset, len(volume)-int(offset), "", "(two zero blocks, end of file)")
+	return out.String()
+}
