@@ -30,13 +30,31 @@ func decodeStrict(raw []byte, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, v, json.RejectUnknownMembers(true)); err != nil {
-		return err
+		return inWords(err)
 	}
 	want, err := encodeCanonical(v)
 	if err != nil {
 		return err
 	}
 	return sameBytes(want, raw)
+}
+
+// inWords says where a document is wrong. The decoder's own text names Go types
+// and is worded differently from build to build.
+func inWords(err error) error {
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &syntactic):
+		return fmt.Errorf("not JSON, or a duplicate key, at byte %d", syntactic.ByteOffset)
+	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
+		return fmt.Errorf("unknown key at %q", semantic.JSONPointer)
+	case errors.As(err, &semantic) && semantic.Err != nil:
+		return fmt.Errorf("at %q: %w", semantic.JSONPointer, semantic.Err)
+	case errors.As(err, &semantic):
+		return fmt.Errorf("at %q: something else belongs there", semantic.JSONPointer)
+	}
+	return err
 }
 
 // encodeCanonical writes v as RFC 8785.

@@ -113,16 +113,13 @@ func (g *graph) bytes() (n int64) {
 // spend counts the bytes of a document before it is read.
 func (g *graph) spend(size int64) error {
 	if g.documents += size; g.documents > maxDocuments {
-		return tooMuch(g.root.Digest, "more than %d bytes of manifests and configs", maxDocuments)
+		return problem.New("oci/malformed", "the manifest %s is malformed: more than %d bytes of manifests and configs are below it", g.root.Digest, maxDocuments)
 	}
 	return nil
 }
 
-func tooMuch(root cas.Digest, format string, args ...any) error {
-	return problem.New("oci/malformed", "the manifest %s is malformed: "+format+" are below it", append([]any{root}, args...)...)
-}
-
-// survey reads every manifest below the root.
+// survey reads every manifest below the root. How many blobs there may be is
+// bounded by bundle.Walk.
 func (r reader) survey(ctx context.Context, root bundle.OCIDescriptor) (*graph, error) {
 	g := &graph{root: root, manifests: map[cas.Digest]node{}}
 	read := func(d bundle.OCIDescriptor) ([]byte, error) {
@@ -135,11 +132,7 @@ func (r reader) survey(ctx context.Context, root bundle.OCIDescriptor) (*graph, 
 		}
 		return b, err
 	}
-	visited := 0
 	visit := func(d bundle.OCIDescriptor, _ bundle.Role) error {
-		if visited++; visited > bundle.MaxBlobs {
-			return tooMuch(root.Digest, "more than %d blobs", bundle.MaxBlobs)
-		}
 		g.blobs = append(g.blobs, bare(d))
 		return nil
 	}
