@@ -142,7 +142,7 @@ system-programs:
 
 build/tools/%: internal/tools/go.mod internal/tools/go.sum
 	@mkdir -p build/tools
-	cd internal/tools && go build -trimpath -o '$(PACKHOF_TOOLS)/' "$$(go list tool | grep '/$*$$')"
+	(cd internal/tools && go build -trimpath -o '$(PACKHOF_TOOLS)/' "$$(go list tool | grep '/$*$$')")
 	@touch $@ # a binary that did not change keeps its old date
 
 .ONESHELL:
