@@ -18,6 +18,14 @@ func FreeSpace(dir string) (int64, error) {
 	return int64(st.Bavail) * st.Bsize, nil
 }
 
+// CheckWritable finds before any work that dir is none that may be written to.
+func CheckWritable(dir string) error {
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("%s cannot be written to: %w", dir, err)
+	}
+	return nil
+}
+
 // FileSizeLimit is the largest file that the file system of dir can hold, in
 // bytes, as far as its kind tells.
 func FileSizeLimit(dir string) (int64, error) {

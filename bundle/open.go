@@ -258,6 +258,9 @@ type Bundle struct {
 // It says nothing about audience, freshness or blobs: those come after it.
 func (s *Sealed) Verify(trust *signing.Trust, at time.Time) (*Bundle, error) {
 	if _, err := trust.Genuine(s.head.Manifest, s.head.raw()); err != nil {
+		if s.volume != nil && s.volume.found != nil {
+			return nil, s.volume.found // a torn copy is no forgery, and the remedy another one
+		}
 		return nil, fmt.Errorf("%s is not genuine: %w", s.name, err)
 	}
 	m, err := parseManifest(s.head.Manifest)

@@ -23,6 +23,9 @@ func (e *Exporter) DryRun(l *Lock, dir string) (*DryRun, error) {
 	if err := e.check(l); err != nil {
 		return nil, err
 	}
+	if err := bundle.CheckWritable(dir); err != nil {
+		return nil, err
+	}
 	name := bundle.BaseName(&bundle.Manifest{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial}) + ".tar"
 	d := &DryRun{Channel: l.Channel, Serial: l.Serial, Path: filepath.Join(dir, name), Artifacts: len(l.Artifacts)}
 	for _, p := range l.Artifacts {

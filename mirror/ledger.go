@@ -82,8 +82,11 @@ func (l *Ledger) parse(b []byte) error {
 			if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
 				return malformed(1, "%w", problem.JSON(err))
 			}
-			if head.Format != FormatLedger || head.Channel != l.channel {
-				return malformed(1, "it is a ledger of format %.60q for the channel %.60q, not of %s for %s", head.Format, head.Channel, FormatLedger, l.channel)
+			if head.Format == FormatLedger && head.Channel != l.channel {
+				return l.foreign(head.Channel, b)
+			}
+			if head.Format != FormatLedger {
+				return malformed(1, "it is a ledger of format %.60q, not of %s", head.Format, FormatLedger)
 			}
 			continue
 		}
@@ -103,6 +106,16 @@ func (l *Ledger) parse(b []byte) error {
 		return malformed(1, "it is empty")
 	}
 	return nil
+}
+
+// foreign says that the ledger belongs to another channel, and what to do
+// about it: an empty one can be made anew, one with serials never.
+func (l *Ledger) foreign(channel string, b []byte) error {
+	p := problem.New("ledger/foreign", "%s is the ledger of the channel %.60q, and packhof.yaml names %s", l.path, channel, l.channel)
+	if bytes.Count(b, []byte("\n")) > 1 {
+		return p.Hint("put the channel in packhof.yaml back to %.60q, or use another folder for another channel", channel)
+	}
+	return p.Hint("it has sealed nothing yet: remove it and run  packhof init --ledger-only")
 }
 
 // Last is the newest sealed serial, if there is one.

@@ -200,6 +200,10 @@ func (e *IncompleteError) Evidence() []string {
 				lines = append(lines, "  "+line)
 			}
 		}
+		var remedy interface{ Remedy() string }
+		if errors.As(err, &remedy) && remedy.Remedy() != "" {
+			lines = append(lines, "  hint: "+remedy.Remedy())
+		}
 		if code := codeOf(err); code != "failed" {
 			lines = append(lines, "  code: "+code)
 		}

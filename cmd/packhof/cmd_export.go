@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/mirror"
 )
 
@@ -26,8 +27,8 @@ func newExport(p *project) *cobra.Command {
 		Use:   "export",
 		Short: "Do exactly what packhof.lock says: fetch, describe, sign, write",
 		Long: `Fetch what packhof.lock pins, make an SBOM of every artifact, seal and sign the
-manifest, and write <channel>-<serial>.tar to a folder or medium, with the
-manifest beside it as <channel>-<serial>.packhof.json. What the store has is
+manifest, and write CHANNEL-SERIAL.tar to a folder or medium, with the
+manifest beside it as CHANNEL-SERIAL.packhof.json. What the store has is
 not fetched again. Exporting a lock twice gives the same bytes.
 
 EXIT STATUS
@@ -51,7 +52,7 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		return err
 	}
 	if info, err := os.Stat(o.to); err != nil || !info.IsDir() {
-		return &cli.UsageError{What: fmt.Sprintf("%s is no folder to write to", o.to), Command: "packhof export"}
+		return problem.New("usage", "%s is not a folder to write to", o.to).Hint("mount the medium there, or make the folder: mkdir %s", o.to)
 	}
 	store, release, err := p.openStore()
 	if err != nil {
@@ -117,8 +118,8 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		fmt.Fprintf(w, "wrote %s  (%s, %d artifacts, %d blobs)\n", s.Path, cli.Bytes(s.Bytes), s.Artifacts, s.Blobs)
 		state := "sealed now"
 		if s.Resealed {
-			state = "sealed before; the same bytes"
+			state = "sealed before; the same bytes (to send what has changed since: packhof plan)"
 		}
-		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\n", s.Serial, s.Channel, state, s.Manifest)
+		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nnext:  packhof verify %s\n", s.Serial, s.Channel, state, s.Manifest, s.Path)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,8 +24,8 @@ func newInit(p *project) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented packhof.yaml and an empty ledger",
-		Long: `Write a commented packhof.yaml, the empty ledger packhof.ledger and a
-.gitignore. Nothing that exists is overwritten.
+		Long: `Write a commented packhof.yaml, the empty ledger packhof.ledger, and the lines
+that a .gitignore needs. Nothing that exists is overwritten.
 
 packhof.yaml, packhof.lock, packhof.ledger and the trust folder belong into
 version control; the store and private keys do not.`,
@@ -60,15 +61,34 @@ func runInit(p *project, channel string) error {
 	if err := cas.WriteBytes(p.file, 0o644, []byte(strings.ReplaceAll(template, "CHANNEL", channel))); err != nil {
 		return err
 	}
-	ignore := filepath.Join(dir, ".gitignore")
-	if errors.Is(mustNotExist(ignore), nil) {
-		if err := cas.WriteBytes(ignore, 0o644, []byte("/.packhof/\n/keys/*.key\n*.tar\n*.packhof.json\n")); err != nil {
-			return err
-		}
+	if err := ignoreSecrets(filepath.Join(dir, ".gitignore")); err != nil {
+		return err
 	}
 	return p.app.Print("Init", map[string]string{"config": p.file, "ledger": p.ledgerPath(), "channel": channel}, func(w io.Writer) {
 		fmt.Fprintf(w, "wrote %s and %s for the channel %s\nnext:  edit %s, then  packhof key generate\n", p.file, p.ledgerPath(), channel, p.file)
 	})
+}
+
+// ignoreSecrets keeps private keys, content and bundles out of version control:
+// it adds to a .gitignore what is not there.
+func ignoreSecrets(path string) error {
+	there, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text := string(there)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	for _, line := range []string{"/.packhof/", "/keys/*.key", "*.tar", "*.packhof.json"} {
+		if !slices.Contains(strings.Split(text, "\n"), line) {
+			text += line + "\n"
+		}
+	}
+	if text == string(there) {
+		return nil
+	}
+	return cas.WriteBytes(path, 0o644, []byte(text))
 }
 
 // runInitLedger makes the ledger of a channel that has a configuration and has
@@ -102,7 +122,8 @@ const template = `# yaml-language-server: $schema=packhof.schema.json
 apiVersion: packhof/v1
 kind: Export
 
-# The ordered stream of bundles that a plant follows. It is part of file names.
+# The ordered stream of bundles that a plant follows. It is part of file names,
+# and the ledger beside this file is made for it: do not change it here alone.
 channel: CHANNEL
 
 # What comes and why, for the person who reviews it at the plant.

@@ -32,9 +32,15 @@ Nothing is sealed: planning again gives the same serial until it is exported.
 EXIT STATUS
   0  the lock was written
   with --detailed-exitcode: 0 nothing has changed since the lock before,
-  2 something has changed, others as in  packhof help exit-codes`,
+  2 something has changed, 1 any failure`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runPlan(p, c, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := runPlan(p, c, o)
+			if _, said := err.(cli.Outcome); err == nil || said || !o.detailedExit {
+				return err
+			}
+			return cli.FailedAs(err, cli.ExitFailed) // 2 means changes, and only that
+		},
 	}
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "ask the sources, and write no lock")
 	c.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit 2 when artifacts have changed since the lock before")
@@ -134,7 +140,10 @@ func (p *project) printPlan(l *mirror.Lock, changes []mirror.PlanChange, dryRun 
 			rows = append(rows, []string{c.Sign(), string(c.Kind), c.Name, c.Version, c.Digest.Short(), cli.Bytes(c.Bytes), cli.Shorten(c.From, 60)})
 		}
 		cli.Table(w, rows)
-		fmt.Fprintf(w, "\nserial %d of %s, for %d gates, may be accepted until %s\n", doc.Serial, doc.Channel, len(doc.Gates), doc.Expires)
+		fmt.Fprintf(w, "\nserial %d of %s, for %s, may be accepted until %s\n", doc.Serial, doc.Channel, cli.Count(len(doc.Gates), "gate"), doc.Expires)
+		if !mirror.AnyChange(changes) {
+			fmt.Fprintln(w, "nothing has changed since the lock before")
+		}
 		if dryRun {
 			fmt.Fprintln(w, "dry run: no lock was written")
 			return

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -195,7 +196,8 @@ func (p *project) compare(path string, e *bundle.Enrolment, have signing.Fingerp
 		}
 		return nil
 	}
-	fmt.Fprintf(p.app.Stderr, "gate         %s   (%s)\nfingerprint  %s\nin words     %s\n", e.Gate, cli.Clean(e.Owner), have, strings.Join(have.Words(), " "))
+	fmt.Fprintf(p.app.Stderr, "gate         %s   (%s)\nfingerprint  %s\nin words:\n", e.Gate, cli.Clean(e.Owner), have)
+	printWords(p.app.Stderr, have.Words())
 	in, ok := p.app.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return problem.New("trust/fingerprint", "nobody is at the terminal to compare the fingerprint of %s", path).
@@ -206,7 +208,7 @@ func (p *project) compare(path string, e *bundle.Enrolment, have signing.Fingerp
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if strings.TrimSpace(answer) != "yes" {
+	if answer = strings.TrimSpace(answer); answer != "yes" && answer != "y" {
 		return problem.New("trust/fingerprint", "the fingerprint was not confirmed; nothing was changed")
 	}
 	return nil
@@ -277,12 +279,17 @@ func rulesOf(root *signing.Root) []signing.Rule {
 	return rules
 }
 
+// printWords prints a fingerprint's words eight a line, to be read aloud.
+func printWords(w io.Writer, words []string) {
+	for line := range slices.Chunk(words, 8) {
+		fmt.Fprintf(w, "  %s\n", strings.Join(line, " "))
+	}
+}
+
 func (d *trustDocument) table(w io.Writer) {
 	fmt.Fprintf(w, "root version %d, expires %s; revocations version %d; in %s\n", d.Version, d.Expires.Format(time.DateOnly), d.Revocations, d.Folder)
 	fmt.Fprintf(w, "\nThe plant takes in %s and compares its fingerprint:\n  %s\n", filepath.Join(d.Folder, "root-1.json"), d.First)
-	for i := 0; i < len(d.Words); i += 8 {
-		fmt.Fprintf(w, "  %s\n", strings.Join(d.Words[i:min(i+8, len(d.Words))], " "))
-	}
+	printWords(w, d.Words)
 	rows := [][]string{{}, {"ROLE", "NEEDS", "KEYS"}}
 	for _, r := range d.Roles {
 		rows = append(rows, []string{r.Role, fmt.Sprintf("%d of %d", r.Threshold, len(r.Keys)), strings.Join(r.Keys, ", ")})

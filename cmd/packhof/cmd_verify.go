@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/mirror"
 	"github.com/packhof/packhof/signing"
 )
@@ -36,7 +39,7 @@ EXIT STATUS
 		RunE: func(c *cobra.Command, args []string) error { return runVerify(p, c, args[0], o) },
 	}
 	c.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")
-	c.Flags().BoolVar(&o.showCosign, "show-cosign", false, "print how to check the signature with cosign alone, and check nothing")
+	c.Flags().BoolVar(&o.showCosign, "show-cosign", false, "print how to check it with tar, cosign and sha256sum, and check nothing")
 	return c
 }
 
@@ -59,6 +62,10 @@ type check struct {
 func (p *project) trustFor(dir string) (*mirror.TrustFolder, error) {
 	if dir != "" {
 		return mirror.ReadTrust(dir, p.app.Now())
+	}
+	if _, err := os.Stat(p.file); errors.Is(err, fs.ErrNotExist) {
+		return nil, problem.New("trust/missing", "nothing here says whom to trust: there is no %s", p.file).
+			Hint("name the folder with the trust root: --trust FOLDER")
 	}
 	if err := p.load(); err != nil {
 		return nil, err
@@ -120,9 +127,22 @@ func (p *project) genuine(sealed *bundle.Sealed, folder *mirror.TrustFolder) (*b
 	return sealed.Verify(known, p.app.Now())
 }
 
-// printCosign shows how a stranger checks the signature without us.
+// compareBlobs are the lines that hold the blobs against the signed manifest:
+// SHA256SUMS is signed by nobody, so it alone would prove nothing.
+func compareBlobs() []string {
+	return []string{
+		"cd blobs/sha256",
+		`for first in *.s0000; do if [ -e "$first" ]; then b="${first%.s0000}"; cat "$b".s* > "$b"; rm "$b".s*; fi; done`,
+		`grep -o '"digest":"sha256:[0-9a-f]*","role"' ../../packhof.json | cut -d: -f3 | cut -d'"' -f1 | sort > ../../promised`,
+		"ls | sort | diff ../../promised -",
+		`for b in *; do echo "$b  $b"; done | sha256sum -c --quiet`,
+		"echo 'signed, and every blob is the one that was signed for'",
+	}
+}
+
+// printCosign shows how a stranger checks signature and content without us.
 func (p *project) printCosign(sealed *bundle.Sealed, folder *mirror.TrustFolder, path string) error {
-	var lines []string
+	lines := []string{"set -e", "tar -xf " + signing.ShellQuote(path)}
 	for _, s := range sealed.Head().Signatures {
 		parsed, err := signing.ParseBundle(s.Bytes)
 		if err != nil {
@@ -134,12 +154,12 @@ func (p *project) printCosign(sealed *bundle.Sealed, folder *mirror.TrustFolder,
 			continue
 		}
 		entry := "signatures/" + s.Key + ".sigstore.json"
-		lines = append(lines, fmt.Sprintf("tar -xf %s packhof.json %s", signing.ShellQuote(path), entry),
-			fmt.Sprintf("printf '%%s' %s > %s.pub", signing.ShellQuote(string(key.Public.PEM())), s.Key))
+		lines = append(lines, fmt.Sprintf("printf '%%s' %s > %s.pub", signing.ShellQuote(string(key.Public.PEM())), s.Key))
 		lines = append(lines, signing.CosignCommands(signing.CosignFiles{
 			Payload: "packhof.json", Bundle: entry, PublicKey: s.Key + ".pub", TrustedRoot: "trusted_root.json",
 		})...)
 	}
+	lines = append(lines, compareBlobs()...)
 	return p.app.Print("CosignCommands", map[string][]string{"commands": lines}, func(w io.Writer) {
 		for _, line := range lines {
 			fmt.Fprintln(w, line)

@@ -30,6 +30,7 @@ The way of a first bundle:
   packhof plan                     pins everything in packhof.lock
   packhof export --to /media/usb   fetches, describes, signs and writes`,
 	}
+	root.Version = version
 	p := &project{app: app}
 	root.PersistentFlags().StringVarP(&p.file, "file", "f", "packhof.yaml", "configuration `file`; paths in it start from its folder")
 	root.AddCommand(newInit(p), newKey(p), newTrust(p), newPlan(p), newExport(p), newInspect(p), newVerify(p), newDiff(p), newSchema(p), newVersion(p), newMan(p))

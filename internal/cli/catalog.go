@@ -94,6 +94,7 @@ func exportEntries() []Entry {
 		{"lock/trust-changed", ExitFailed, "The trust documents have changed since the lock was made.", "packhof plan"},
 		{"ledger/missing", ExitFailed, "There is no packhof.ledger. Without it one serial could go out with two contents, so nothing is sealed.", ""},
 		{"ledger/changed", ExitFailed, "packhof.ledger was changed by somebody else while a command ran.", ""},
+		{"ledger/foreign", ExitUsage, "packhof.ledger belongs to another channel than packhof.yaml names.", ""},
 		{"ledger/malformed", ExitFailed, "packhof.ledger cannot be read.", ""},
 		{"ledger/epoch", ExitFailed, "The ledger knows a later epoch than the trust root.", ""},
 		{"serial/changed", ExitFailed, "A serial is sealed for good: it cannot go out again with other content.", "packhof plan"},

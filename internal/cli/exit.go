@@ -34,6 +34,17 @@ type Outcome int
 
 func (o Outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
 
+// FailedAs gives an error another exit code than its code has, for a command
+// that promises few of them.
+func FailedAs(err error, exit int) error { return &failedAs{err, exit} }
+
+type failedAs struct {
+	error
+	exit int
+}
+
+func (f *failedAs) Unwrap() error { return f.error }
+
 // ExitMeaning is a line of the help topic "exit-codes".
 type ExitMeaning struct {
 	Code    int
@@ -94,6 +105,10 @@ func CodeOf(err error) string {
 func ExitOf(err error) int {
 	if err == nil {
 		return ExitOK
+	}
+	var fixed *failedAs
+	if errors.As(err, &fixed) {
+		return fixed.exit
 	}
 	if entry, ok := Lookup(CodeOf(err)); ok {
 		return entry.Exit

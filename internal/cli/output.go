@@ -85,6 +85,14 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, unit)
 }
 
+// Count writes a number of things: "1 gate", "2 gates".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // Shorten cuts text for a column.
 func Shorten(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {

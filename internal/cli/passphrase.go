@@ -41,23 +41,46 @@ func (a *App) Passphrase(ctx context.Context, what string, confirm bool) ([]byte
 		return nil, problem.New("passphrase/none", "there is nobody to ask for the passphrase of %s", what).
 			Hint("set PACKHOF_PASSPHRASE_FILE to a file that holds it")
 	}
-	return a.ask(in, what, confirm)
+	return a.ask(ctx, in, what, confirm)
 }
 
-func (a *App) ask(in *os.File, what string, confirm bool) ([]byte, error) {
-	fmt.Fprintf(a.Stderr, "passphrase for %s: ", what)
-	phrase, err := term.ReadPassword(int(in.Fd()))
-	fmt.Fprintln(a.Stderr)
+func (a *App) ask(ctx context.Context, in *os.File, what string, confirm bool) ([]byte, error) {
+	phrase, err := a.readHidden(ctx, in, fmt.Sprintf("passphrase for %s: ", what))
 	if err != nil || !confirm {
 		return phrase, err
 	}
-	fmt.Fprint(a.Stderr, "the same again: ")
-	again, err := term.ReadPassword(int(in.Fd()))
-	fmt.Fprintln(a.Stderr)
+	again, err := a.readHidden(ctx, in, "the same again: ")
 	if err == nil && !bytes.Equal(phrase, again) {
 		err = errors.New("the two passphrases differ")
 	}
 	return phrase, err
+}
+
+// readHidden reads a line that is not shown. It ends with the context, since
+// whoever presses Ctrl-C at a prompt means it.
+func (a *App) readHidden(ctx context.Context, in *os.File, prompt string) ([]byte, error) {
+	before, err := term.GetState(int(in.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	type answer struct {
+		phrase []byte
+		err    error
+	}
+	answered := make(chan answer, 1)
+	fmt.Fprint(a.Stderr, prompt)
+	go func() {
+		phrase, err := term.ReadPassword(int(in.Fd()))
+		answered <- answer{phrase, err}
+	}()
+	select {
+	case said := <-answered:
+		fmt.Fprintln(a.Stderr)
+		return said.phrase, said.err
+	case <-ctx.Done():
+		// The reader stays behind until the program ends, which is now.
+		return nil, errors.Join(context.Cause(ctx), term.Restore(int(in.Fd()), before))
+	}
 }
 
 func firstLine(b []byte) []byte {

@@ -56,6 +56,12 @@ func (quiet) Done(error)               {}
 type bars struct{ p *mpb.Progress }
 
 func (b *bars) Start(what string, bytes int64) Item {
+	if bytes == 0 { // nobody knows how much there is: say how long it has taken
+		spinner := b.p.AddSpinner(0, mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(Shorten(clean(what), 48), decor.WCSyncSpaceR)),
+			mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO)))
+		return &bar1{spinner}
+	}
 	bar := b.p.AddBar(bytes,
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(Shorten(clean(what), 48), decor.WCSyncSpaceR)),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,22 +102,37 @@ func (d *demo) withoutUs() error {
 	if err := os.MkdirAll(filepath.Join(d.dir, "stranger"), 0o755); err != nil {
 		return err
 	}
-	if _, err := d.show("stranger", "tar -xf ../usb/plant-7-000001.tar && sha256sum --quiet -c SHA256SUMS && echo all sums are right"); err != nil {
-		return err
-	}
-	lines, err := d.quietly("host", "packhof verify --show-cosign ../usb/plant-7-000001.tar")
+	lines, err := d.quietly("stranger", "packhof verify --show-cosign --trust ../host/trust ../usb/plant-7-000001.tar")
 	if err != nil {
 		return err
 	}
 	if _, _, err := d.shell("host", "command -v cosign"); err != nil {
 		return fmt.Errorf("cosign is not built; run  make demo: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(d.dir, "host", "check.sh"), []byte("set -e\n"+lines), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(d.dir, "stranger", "check.sh"), []byte(lines), 0o644); err != nil {
 		return err
 	}
 	d.tell("    (check.sh holds the lines that  packhof verify --show-cosign  prints)")
-	_, err = d.show("host", "sh check.sh")
-	return err
+	if _, err = d.show("stranger", "sh check.sh"); err != nil {
+		return err
+	}
+	return d.forgeryWithoutUs()
+}
+
+// forgeryWithoutUs makes sure that these lines refuse what a forger would do:
+// another byte, and sums that fit it.
+func (d *demo) forgeryWithoutUs() error {
+	forge := "mkdir forged && cd forged && tar -xf ../../usb/plant-7-000001.tar && " +
+		"b=$(ls -S blobs/sha256 | tail -1) && printf x >> blobs/sha256/$b && rm SHA256SUMS && " +
+		"sha256sum $(tar -tf ../../usb/plant-7-000001.tar | grep -v SHA256SUMS) > SHA256SUMS && tar -cf ../forged.tar *"
+	if _, err := d.quietly("stranger", forge); err != nil {
+		return err
+	}
+	if _, _, err := d.shell("stranger", "mkdir again && cd again && sed 's#../usb/plant-7-000001.tar#../forged.tar#' ../check.sh | sh"); err == nil {
+		return errors.New("the lines for strangers accept a forged blob")
+	}
+	d.tell("    the same lines refuse a blob with another byte, though SHA256SUMS fits it")
+	return nil
 }
 
 func (d *demo) again() error {
