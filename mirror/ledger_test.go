@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
 	"github.com/packhof/packhof/signing"
@@ -127,7 +129,6 @@ func TestLedgerIsStrict(t *testing.T) {
 	open(t, path)
 	for name, text := range map[string]string{
 		"empty":               "",
-		"other channel":       strings.Replace(head, "plant-7", "plant-8", 1),
 		"other format":        strings.Replace(head, "v1", "v2", 1),
 		"no head":             one,
 		"head with more":      strings.Replace(head, "}", `,"x":1}`, 1),
@@ -147,6 +148,15 @@ func TestLedgerIsStrict(t *testing.T) {
 		write(t, path, []byte(text))
 		_, err := mirror.OpenLedger(path, channel)
 		wantCode(t, name, err, "ledger/malformed")
+	}
+	for hint, text := range map[string]string{"init --ledger-only": head, "another folder": head + one} {
+		write(t, path, []byte(strings.Replace(text, "plant-7", "plant-8", 1)))
+		_, err := mirror.OpenLedger(path, channel)
+		wantCode(t, "a ledger of another channel", err, "ledger/foreign")
+		var p *problem.Problem
+		if !errors.As(err, &p) || !strings.Contains(p.Remedy(), hint) {
+			t.Errorf("%q: remedy %q", text, p.Remedy())
+		}
 	}
 }
 

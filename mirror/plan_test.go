@@ -101,7 +101,7 @@ func TestPlanReportsAllFailuresTogether(t *testing.T) {
 	if !errors.As(err, &incomplete) || incomplete.Total != 2 || !errors.Is(err, y.shelf.broken["b"]) || incomplete.Remedy() == "" {
 		t.Fatalf("two failures: %v", err)
 	}
-	if diff := cmp.Diff([]string{"there is no a", "  asked:  twice", "  code: source/not-found", "b is gone"}, incomplete.Evidence()); diff != "" {
+	if diff := cmp.Diff([]string{"there is no a", "  asked:  twice", "  hint: look", "  code: source/not-found", "b is gone"}, incomplete.Evidence()); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -94,7 +94,7 @@ func lockFailures() []failure {
 		bad("ledger: missing, to plan", without("packhof.ledger"), 1, "ledger/missing", "plan"),
 		bad("ledger: empty", with("packhof.ledger", ""), 1, "ledger/malformed"),
 		bad("ledger: no json", with("packhof.ledger", "hello\n"), 1, "ledger/malformed"),
-		bad("ledger: of another channel", edited("packhof.ledger", "plant-1", "plant-2"), 1, "ledger/malformed"),
+		bad("ledger: of another channel", edited("packhof.ledger", "plant-1", "plant-2"), 2, "ledger/foreign"),
 		bad("ledger: bad line", func(l *lab) { l.write("packhof.ledger", l.read("packhof.ledger")+"{\"serial\":1}x\n") }, 1, "ledger/malformed"),
 		bad("ledger: out of order", sealed(func(l *lab) {
 			head, entry, _ := strings.Cut(l.read("packhof.ledger"), "\n")
