@@ -24,6 +24,8 @@ func OpenStore(dir string) (*cas.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What was fetched can be fetched again; the bundle is what must last.
+	s = s.Lazy()
 	return s.WithTap(func(size int64) cas.Tap {
 		if size <= bundle.ChunkSize {
 			return nil

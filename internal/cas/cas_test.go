@@ -186,6 +186,36 @@ func TestNoteThatRottedIsAbsent(t *testing.T) {
 	}
 }
 
+func TestLazyStoreChecksAllTheSame(t *testing.T) {
+	s := open(t).Lazy()
+	d := cas.DigestOf([]byte("right"))
+	var corrupt *cas.CorruptError
+	if err := s.Put(t.Context(), strings.NewReader("wrong"), d, 5, "x"); !errors.As(err, &corrupt) {
+		t.Errorf("other bytes: %v", err)
+	}
+	if err := s.Put(t.Context(), strings.NewReader("right"), d, 5, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if dropped, err := s.DropIfRotten(d); dropped || err != nil {
+		t.Errorf("a sound blob: dropped %v, %v", dropped, err)
+	}
+	if err := os.Chmod(s.Path(d), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.Path(d), make([]byte, 5), 0o644); err != nil { // as after a power cut
+		t.Fatal(err)
+	}
+	if dropped, err := s.DropIfRotten(d); !dropped || err != nil {
+		t.Errorf("a torn blob: dropped %v, %v", dropped, err)
+	}
+	if ok, err := s.Has(d, 5); ok || err != nil {
+		t.Errorf("it is still there: %v, %v", ok, err)
+	}
+	if got, err := s.PutBytes(t.Context(), []byte("right")); err != nil || got != d {
+		t.Errorf("PutBytes: %v, %v", got, err)
+	}
+}
+
 type recordingTap struct {
 	bytes.Buffer
 	finished []cas.Digest

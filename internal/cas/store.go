@@ -1,8 +1,8 @@
 // Package cas is a content-addressed store: blobs in a directory, each named
 // by its SHA-256, with readers that verify and files that last.
 //
-// A blob is under its name only when it is whole and synced; that the names
-// last too, SyncNames makes sure of, once for many. The store never trusts what
+// A blob is under its name only when it is whole and, unless the store is Lazy,
+// synced; that the names last too, SyncNames makes sure of, once for many. The store never trusts what
 // it holds: Open hashes while it is read, since disks rot and people edit. It
 // knows nothing of what the bytes mean.
 //
@@ -29,8 +29,9 @@ import (
 // Store is a directory of blobs. It is safe for use by several goroutines,
 // and by several processes that only read or put.
 type Store struct {
-	dir string
-	tap func(size int64) Tap
+	dir  string
+	tap  func(size int64) Tap
+	lazy bool
 }
 
 // Tap sees the bytes of a blob on their way in, so that whatever else is to be
@@ -43,7 +44,15 @@ type Tap interface {
 
 // WithTap returns a store on the same directory that asks tap, for every blob
 // of a known size, whether somebody wants to look on; nil means nobody does.
-func (s *Store) WithTap(tap func(size int64) Tap) *Store { return &Store{dir: s.dir, tap: tap} }
+func (s *Store) WithTap(tap func(size int64) Tap) *Store {
+	return &Store{dir: s.dir, tap: tap, lazy: s.lazy}
+}
+
+// Lazy returns a store on the same directory that does not wait for the disk
+// when a blob is put from a reader. It is for content that can be had again: a
+// power cut may leave other bytes under a name, which whoever reads them finds
+// out and DropIfRotten takes away. PutBytes still waits.
+func (s *Store) Lazy() *Store { return &Store{dir: s.dir, tap: s.tap, lazy: true} }
 
 // NotFoundError says that the store has no such blob.
 type NotFoundError struct{ Digest Digest }
@@ -156,7 +165,15 @@ func (s *Store) PutBytes(ctx context.Context, b []byte) (Digest, error) {
 	if there, err := s.ReadAll(d, int64(len(b))); err == nil && bytes.Equal(there, b) {
 		return d, nil
 	}
-	return d, s.Put(ctx, bytes.NewReader(b), d, int64(len(b)), d.String())
+	in, err := s.Ingest()
+	if err != nil {
+		return d, err
+	}
+	in.lazy = false
+	if _, err := in.Write(b); err != nil {
+		return d, errors.Join(err, in.Abort())
+	}
+	return d, in.Commit(ctx, d, int64(len(b)), d.String())
 }
 
 // DropIfRotten removes a blob whose bytes are not those of its name, and
@@ -233,6 +250,7 @@ type Ingest struct {
 	hash    hash.Hash
 	written int64
 	started int64 // how much the disk has been told to begin with
+	lazy    bool  // do not wait for the disk
 }
 
 // Ingest begins a blob whose name may not be known yet.
@@ -241,7 +259,7 @@ func (s *Store) Ingest() (*Ingest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ingest{store: s, file: f, hash: sha256.New()}, nil
+	return &Ingest{store: s, file: f, hash: sha256.New(), lazy: s.lazy}, nil
 }
 
 // Write appends and hashes. It starts the disk early on what has been
@@ -250,7 +268,7 @@ func (in *Ingest) Write(p []byte) (int, error) {
 	n, err := in.file.Write(p)
 	_, _ = in.hash.Write(p[:n]) // a hash never fails
 	in.written += int64(n)
-	if in.written-in.started >= writebackEvery {
+	if !in.lazy && in.written-in.started >= writebackEvery {
 		startWriteback(in.file, in.started, in.written-in.started)
 		in.started = in.written
 	}
@@ -279,7 +297,11 @@ func (in *Ingest) commit(ctx context.Context, d Digest) error {
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), in.Abort())
 	}
-	err := errors.Join(in.file.Chmod(0o444), in.file.Sync(), in.file.Close())
+	err := in.file.Chmod(0o444)
+	if !in.lazy {
+		err = errors.Join(err, in.file.Sync())
+	}
+	err = errors.Join(err, in.file.Close())
 	if err == nil {
 		err = os.Rename(in.file.Name(), in.store.Path(d))
 	}
