@@ -36,7 +36,7 @@ func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, o
 		return "", problem.New("medium/taken", "%s is there and is no file", path).Hint("remove it, or write to another folder with --to")
 	}
 	partial := path + cas.PartialSuffix
-	f, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := cas.CreatePartial(path, 0o644)
 	if err != nil {
 		return "", mediumError(err, path, p.size)
 	}

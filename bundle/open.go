@@ -46,6 +46,12 @@ type volume struct {
 // behind its head (cut off, say), it returns the Sealed together with the
 // error, so that what is there can be shown; such a Sealed never verifies.
 func OpenFile(path string) (*Sealed, error) {
+	// Asked before it is opened: a named pipe would wait for ever.
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, problem.New("volume/not-a-file", "%s is not a file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -53,9 +59,6 @@ func OpenFile(path string) (*Sealed, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.Join(problem.New("volume/not-a-file", "%s is not a file", path), f.Close())
 	}
 	s, err := Open(f, info.Size(), filepath.Base(path))
 	if s == nil {
@@ -275,6 +278,9 @@ func (s *Sealed) Verify(trust *signing.Trust, at time.Time) (*Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is not genuine: %w", s.name, err)
 	}
+	if err := s.checkSignatureNames(); err != nil {
+		return nil, err
+	}
 	if err := s.checkTrustVersions(m); err != nil {
 		return nil, err
 	}
@@ -311,6 +317,21 @@ func (s *Sealed) checkTrustVersions(m *Manifest) error {
 		if last.Version != pair.want.Version || digestOf(last.Bytes) != pair.want.Digest {
 			return problem.New("bundle/trust-differs", "%s: the trust document %s is not the one that the manifest names", s.name, pair.what).
 				With(fmt.Sprintf("want:  version %d, %s", pair.want.Version, pair.want.Digest), fmt.Sprintf("got:   version %d, %s", last.Version, digestOf(last.Bytes)))
+		}
+	}
+	return nil
+}
+
+// checkSignatureNames refuses entries that are no signature in the one form, or
+// that bear another key's name: nothing travels that says nothing.
+func (s *Sealed) checkSignatureNames() error {
+	for _, sig := range s.head.Signatures {
+		parsed, err := signing.ParseBundle(sig.Bytes)
+		if err != nil {
+			return fmt.Errorf("%s, signature %s: %w", s.name, sig.Key, err)
+		}
+		if parsed.Claims().Short() != sig.Key {
+			return problem.New("format/invalid", "%s: the signature %s names the key %s", s.name, sig.Key, parsed.Claims().Short())
 		}
 	}
 	return nil

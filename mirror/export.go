@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -96,6 +97,9 @@ func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) 
 func (e *Exporter) check(l *Lock) error {
 	if l.Channel != e.Ledger.channel {
 		return problem.New("lock/foreign", "the lock is for the channel %s, the ledger for %s", l.Channel, e.Ledger.channel).Hint("packhof plan")
+	}
+	if life := l.Expires.Sub(l.Created.Time); life <= 0 || life > maxValidFor {
+		return problem.New("lock/malformed", "the lock was created at %s and expires at %s, which is no time that plan would write", l.Created, l.Expires).Hint("packhof plan")
 	}
 	if !e.Now.Before(l.Expires.Time) {
 		return problem.New("lock/expired", "the lock made a bundle that expired at %s", l.Expires).Hint("packhof plan")
@@ -289,9 +293,14 @@ func (e *Exporter) prove(head bundle.Head) error {
 // manifest: somebody may have carried it away already.
 func checkTarget(dir string, head bundle.Head, l *Lock) error {
 	path := filepath.Join(dir, bundle.BaseName(&bundle.Manifest{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial})+".tar")
-	there, _ := bundle.OpenFile(path) // what cannot be opened carries no bundle
-	if there == nil {
+	if _, err := os.Lstat(path); isMissing(err) {
 		return nil
+	} else if err != nil {
+		return err
+	}
+	there, err := bundle.OpenFile(path)
+	if there == nil {
+		return problem.New("medium/taken", "%s is there and is no bundle: %w", path, err).Hint("remove it, or write to another folder with --to")
 	}
 	other := there.Head()
 	if err := there.Close(); err != nil {

@@ -94,8 +94,8 @@ func (l *Ledger) parse(b []byte) error {
 		if err := json.Unmarshal(line, &e, json.RejectUnknownMembers(true)); err != nil {
 			return malformed(number, "%w", problem.JSON(err))
 		}
-		if e.Epoch < 1 || e.Serial < 1 || e.Manifest.IsZero() || e.Lock.IsZero() {
-			return malformed(number, "epoch, serial, manifest or lock is missing")
+		if e.Epoch < 1 || e.Serial < 1 || e.Epoch > 1<<31 || e.Serial > 1<<31 || e.Manifest.IsZero() || e.Lock.IsZero() {
+			return malformed(number, "epoch, serial, manifest or lock is missing or out of range")
 		}
 		if last, ok := l.Last(); ok && (e.Epoch < last.Epoch || e.Epoch == last.Epoch && e.Serial <= last.Serial) {
 			return malformed(number, "serial %d stands after serial %d", e.Serial, last.Serial)

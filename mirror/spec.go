@@ -70,6 +70,7 @@ const (
 	defaultTrust    = "trust"
 	defaultStore    = ".packhof"
 	defaultValidFor = Span(30 * 24 * time.Hour)
+	maxValidFor     = 400 * 24 * time.Hour
 	defaultTimeout  = Span(15 * time.Minute)
 	defaultMemory   = Size(4 << 30)
 )
@@ -124,7 +125,7 @@ func (s *Spec) Validate() error {
 		return &FieldError{"kind", fmt.Sprintf("%q is not known", s.Kind), "write  kind: " + SpecKind}
 	case !bundle.ValidChannel(s.Channel):
 		return &FieldError{"channel", fmt.Sprintf("%q cannot name a channel", s.Channel), "use up to 40 of a-z, 0-9 and hyphens, such as plant-7"}
-	case s.ValidFor < Span(time.Hour) || s.ValidFor > Span(400*24*time.Hour):
+	case s.ValidFor < Span(time.Hour) || s.ValidFor > Span(maxValidFor):
 		return &FieldError{"validFor", fmt.Sprintf("%s is not between 1h and 400d", s.ValidFor), "write  validFor: 30d"}
 	case bundle.CheckText(s.Note) != nil:
 		return &FieldError{"note", bundle.CheckText(s.Note).Error(), "shorten it"}

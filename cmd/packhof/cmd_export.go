@@ -59,6 +59,11 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	releaseTarget, err := p.guardTarget(o.to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, releaseTarget()) }()
 	lock, err := mirror.ReadLock(p.lockPath())
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func runKeyGenerate(p *project, c *cobra.Command, args []string) error {
 }
 
 func runKeyShow(p *project, path string) error {
-	b, err := os.ReadFile(path)
+	b, err := readKeyFile(path)
 	if err != nil {
 		return err
 	}

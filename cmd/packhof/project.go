@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -36,7 +37,41 @@ func (p *project) load() error {
 	}
 	p.config = config
 	p.spec.SetDefaults()
-	return config.Locate(p.spec.Validate())
+	if err := p.spec.Validate(); err != nil {
+		return config.Locate(err)
+	}
+	return config.Locate(p.checkOwnFiles())
+}
+
+// checkOwnFiles refuses to carry a folder in which the project's own key,
+// store, trust or ledger lie: a private key must never travel by mistake.
+func (p *project) checkOwnFiles() error {
+	own := []string{p.path(p.spec.Key), p.path(p.spec.Store), p.path(p.spec.Trust), p.ledgerPath()}
+	for i, a := range p.spec.Artifacts {
+		if a.Dir == "" {
+			continue
+		}
+		for _, file := range own {
+			if inside(p.path(a.Dir), file) {
+				return &mirror.FieldError{Path: fmt.Sprintf("artifacts[%d].dir", i), What: fmt.Sprintf("the folder holds %s, which must not travel", file), Fix: "name a folder of its own for what is to travel"}
+			}
+		}
+	}
+	return nil
+}
+
+// inside reports whether file lies in dir.
+func inside(dir, file string) bool {
+	from, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	to, err := filepath.Abs(file)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(from, to)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // path makes a path of the configuration one of the process.
@@ -94,6 +129,21 @@ func (p *project) openStore() (store *cas.Store, release func() error, err error
 	return store, release, nil
 }
 
+// guardTarget keeps other exports out of the folder that is written to, unless
+// it is one that openStore guards already.
+func (p *project) guardTarget(dir string) (release func() error, err error) {
+	target, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, guarded := range []string{filepath.Dir(p.file), p.path(p.spec.Store)} {
+		if info, err := os.Stat(guarded); err == nil && os.SameFile(info, target) {
+			return func() error { return nil }, nil
+		}
+	}
+	return guard(dir)
+}
+
 // warn tells of something that is no error and worth knowing.
 func (p *project) warn(what string, evidence []string) {
 	fmt.Fprintf(p.app.Stderr, "warning: %s\n", cli.Clean(what))
@@ -146,7 +196,7 @@ func (s shown) Start(what string, bytes int64) mirror.Item { return s.Progress.S
 // signer opens the private key.
 func (p *project) signer(ctx context.Context) (signing.Signer, error) {
 	path := p.path(p.spec.Key)
-	b, err := os.ReadFile(path)
+	b, err := readKeyFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, problem.New("key/missing", "there is no key file %s", path).
 			Hint("make one with  packhof key generate, or correct key in %s", p.file)
@@ -163,6 +213,20 @@ func (p *project) signer(ctx context.Context) (signing.Signer, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return key, nil
+}
+
+const maxKeyFile = 64 << 10
+
+// readKeyFile reads a small plain file, and never waits for a pipe.
+func readKeyFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxKeyFile {
+		return nil, problem.New("signing/not-a-key", "%s is not a file of at most %d bytes", path, maxKeyFile)
+	}
+	return os.ReadFile(path)
 }
 
 func (p *project) trust() (*mirror.TrustFolder, error) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // PartialSuffix marks a file that is being written. Nothing that ends in it
@@ -17,7 +18,7 @@ const PartialSuffix = ".partial"
 // as it was: temporary name in the same directory, sync, checked close,
 // rename, sync of the directory. The temporary file is gone after an error.
 func WriteFile(path string, perm fs.FileMode, write func(io.Writer) error) error {
-	tmp, err := os.OpenFile(path+PartialSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	tmp, err := CreatePartial(path, perm)
 	if err != nil {
 		return err
 	}
@@ -29,6 +30,17 @@ func WriteFile(path string, perm fs.FileMode, write func(io.Writer) error) error
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
 	return SyncDir(filepath.Dir(path))
+}
+
+// CreatePartial makes the partial file of path anew, for reading and writing.
+// What stands there is removed first, so that a link somebody put there leads
+// nowhere.
+func CreatePartial(path string, perm fs.FileMode) (*os.File, error) {
+	partial := path + PartialSuffix
+	if err := syscall.Unlink(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, &fs.PathError{Op: "remove", Path: partial, Err: err}
+	}
+	return os.OpenFile(partial, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 }
 
 // WriteBytes is WriteFile for bytes in memory.

@@ -143,6 +143,52 @@ func TestMissingAndTooLarge(t *testing.T) {
 	}
 }
 
+// A store sweeps its folder, so a wrong path in a configuration must never make
+// a store of somebody's files.
+func TestOnlyOurFoldersAreStores(t *testing.T) {
+	theirs := t.TempDir()
+	precious := filepath.Join(theirs, "work", "thesis.txt")
+	if err := os.MkdirAll(filepath.Dir(precious), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(precious, []byte("years"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var foreign *cas.ForeignError
+	if _, err := cas.OpenStore(theirs); !errors.As(err, &foreign) || len(foreign.Evidence()) != 1 || foreign.Remedy() == "" {
+		t.Errorf("a folder with files became a store: %v", err)
+	}
+	if left, err := os.ReadDir(theirs); err != nil || len(left) != 1 {
+		t.Errorf("the folder holds %v, %v", left, err)
+	}
+	ours := filepath.Join(t.TempDir(), "new")
+	for range 2 {
+		if _, err := cas.OpenStore(ours); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPartialFileIsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "bundle.tar")
+	if err := os.WriteFile(victim, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, path+cas.PartialSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if err := cas.WriteBytes(path, 0o644, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(victim); err != nil || string(got) != "precious" {
+		t.Errorf("the victim holds %q, %v", got, err)
+	}
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("the file is %v, %v", info, err)
+	}
+}
+
 func TestSweepTakesOnlyIngest(t *testing.T) {
 	s := open(t)
 	d, err := s.PutBytes(t.Context(), []byte("stays"))

@@ -8,6 +8,7 @@
 //
 // On disk (an OCI image layout may point its blobs folder here):
 //
+//	packhof-store        marks the folder as a store
 //	blobs/sha256/<hex>   one file a blob, mode 0444
 //	notes/<name>/<hex>   what was computed from a blob once
 //	ingest/<random>      being written; swept by Sweep
@@ -65,9 +66,60 @@ func (e *NotFoundError) Code() string { return "store/missing" }
 // Is lets errors.Is(err, fs.ErrNotExist) hold.
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// OpenStore opens the store at dir, making its folders when absent.
+// marker is the file that makes a folder a store. A store sweeps its folder;
+// nobody's files may ever be swept by a wrong path in a configuration.
+const (
+	marker     = "packhof-store"
+	markerText = "This folder belongs to packhof, which deletes in it as it likes.\n"
+)
+
+// ForeignError says that a folder holds files and is no store.
+type ForeignError struct{ Dir, Found string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s holds files and is no store of ours", e.Dir)
+}
+
+// Code is the stable code of this error.
+func (e *ForeignError) Code() string { return "store/foreign" }
+
+// Evidence names one of the files.
+func (e *ForeignError) Evidence() []string { return []string{"found:  " + e.Found} }
+
+// Remedy says which folders a store may be.
+func (e *ForeignError) Remedy() string {
+	return "name an empty folder, or one that does not exist yet, as the store"
+}
+
+// claim marks a new or empty folder as a store, and refuses any other.
+func claim(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(there) == 0 {
+		return WriteBytes(filepath.Join(dir, marker), 0o644, []byte(markerText))
+	}
+	text, err := os.ReadFile(filepath.Join(dir, marker))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if string(text) != markerText {
+		return &ForeignError{Dir: dir, Found: there[0].Name()}
+	}
+	return nil
+}
+
+// OpenStore opens the store at dir, making it when dir is absent or empty. Any
+// other folder is refused with a ForeignError.
 func OpenStore(dir string) (*Store, error) {
 	s := &Store{dir: dir}
+	if err := claim(dir); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
 	for _, sub := range []string{s.BlobsDir(), s.ingestDir()} {
 		if err := os.MkdirAll(sub, 0o755); err != nil {
 			return nil, fmt.Errorf("open store: %w", err)
@@ -165,15 +217,8 @@ func (s *Store) PutBytes(ctx context.Context, b []byte) (Digest, error) {
 	if there, err := s.ReadAll(d, int64(len(b))); err == nil && bytes.Equal(there, b) {
 		return d, nil
 	}
-	in, err := s.Ingest()
-	if err != nil {
-		return d, err
-	}
-	in.lazy = false
-	if _, err := in.Write(b); err != nil {
-		return d, errors.Join(err, in.Abort())
-	}
-	return d, in.Commit(ctx, d, int64(len(b)), d.String())
+	waiting := &Store{dir: s.dir, tap: s.tap}
+	return d, waiting.Put(ctx, bytes.NewReader(b), d, int64(len(b)), d.String())
 }
 
 // DropIfRotten removes a blob whose bytes are not those of its name, and

@@ -99,6 +99,7 @@ func exportEntries() []Entry {
 		{"ledger/epoch", ExitFailed, "The ledger knows a later epoch than the trust root.", ""},
 		{"serial/changed", ExitFailed, "A serial is sealed for good: it cannot go out again with other content.", "packhof plan"},
 		{"serial/stale", ExitFailed, "A later serial has been sealed already.", "packhof plan"},
+		{"store/foreign", ExitUsage, "The folder that packhof.yaml names as the store holds files and is no store. A store is swept, so nothing else may lie in it.", ""},
 		{"store/rotten", ExitDamaged, "A blob in the store was not what its name says any more. It was dropped; nothing went out.", ""},
 		{"store/missing", ExitFailed, "The store has lost a blob.", "packhof plan"},
 		{"artifact/empty", ExitFailed, "An artifact has no files.", "check the path in packhof.yaml"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 
@@ -20,11 +21,12 @@ import (
 // it twice.
 func (a *App) Passphrase(ctx context.Context, what string, confirm bool) ([]byte, error) {
 	if path := a.Getenv("PACKHOF_PASSPHRASE_FILE"); path != "" {
-		b, err := os.ReadFile(path)
+		f, err := os.Open(path)
 		if err != nil {
 			return nil, fmt.Errorf("read the file that PACKHOF_PASSPHRASE_FILE names: %w", err)
 		}
-		return firstLine(b), nil
+		b, err := io.ReadAll(io.LimitReader(f, maxPassphrase))
+		return firstLine(b), errors.Join(err, f.Close())
 	}
 	if phrase, ok := a.LookupEnv("PACKHOF_PASSPHRASE"); ok {
 		return []byte(phrase), nil
@@ -55,6 +57,9 @@ func (a *App) ask(ctx context.Context, in *os.File, what string, confirm bool) (
 	}
 	return phrase, err
 }
+
+// maxPassphrase bounds what is read for a passphrase, in bytes.
+const maxPassphrase = 64 << 10
 
 // readHidden reads a line that is not shown. It ends with the context, since
 // whoever presses Ctrl-C at a prompt means it.
