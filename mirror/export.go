@@ -98,11 +98,11 @@ func (e *Exporter) check(l *Lock) error {
 	if l.Channel != e.Ledger.channel {
 		return problem.New("lock/foreign", "the lock is for the channel %s, the ledger for %s", l.Channel, e.Ledger.channel).Hint("packhof plan")
 	}
-	if life := l.Expires.Sub(l.Created.Time); life <= 0 || life > maxValidFor {
-		return problem.New("lock/malformed", "the lock was created at %s and expires at %s, which is no time that plan would write", l.Created, l.Expires).Hint("packhof plan")
-	}
 	if !e.Now.Before(l.Expires.Time) {
 		return problem.New("lock/expired", "the lock made a bundle that expired at %s", l.Expires).Hint("packhof plan")
+	}
+	if life := l.Expires.Sub(l.Created.Time); life <= 0 || life > maxValidFor {
+		return problem.New("lock/malformed", "the lock was created at %s and expires at %s, which is no time that plan would write", l.Created, l.Expires).Hint("packhof plan")
 	}
 	if err := e.checkPosition(l); err != nil {
 		return err

@@ -48,7 +48,7 @@ func withLarge(t *testing.T) *lab {
 const listRest = `
 status=0
 packhof --quiet export --no-scan --to medium || status=$?
-find "$disk" -type f ! -path '*/blobs/sha256/*' ! -path '*/notes/*' ! -name lock
+find "$disk" -type f ! -path '*/blobs/sha256/*' ! -path '*/notes/*' ! -name lock ! -name packhof-store
 exit $status
 `
 

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"syscall"
 	"testing/fstest"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -231,20 +233,47 @@ func writeDockerConfig(dir, host, user, password string) error {
 
 // closedPort gives an address at which nobody listens.
 func closedPort(l *lab) string {
+	return fmt.Sprintf("127.0.0.1:%d", l.holdPort(0))
+}
+
+// holdPort takes a port without listening at it, so that connections are
+// refused and no other test gets it meanwhile.
+func (l *lab) holdPort(port int) int {
 	l.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if err := listener.Close(); err != nil {
+	l.t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
 		l.t.Fatal(err)
 	}
-	return listener.Addr().String()
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		l.t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return name.(*syscall.SockaddrInet4).Port
 }
 
-func (l *lab) closeServer(s interface{ Close() error }) {
+// closeServer ends a server, and keeps its port from others.
+func (l *lab) closeServer(s interface {
+	Close() error
+	Host() string
+}) {
 	l.t.Helper()
+	_, text, err := net.SplitHostPort(s.Host())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		l.t.Fatal(err)
+	}
 	if err := s.Close(); err != nil {
 		l.t.Fatal(err)
 	}
+	l.holdPort(port)
 }

@@ -223,8 +223,11 @@ func readKeyFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxKeyFile {
-		return nil, problem.New("signing/not-a-key", "%s is not a file of at most %d bytes", path, maxKeyFile)
+	if !info.Mode().IsRegular() {
+		return nil, problem.New("signing/not-a-key", "%s is not a plain file", path)
+	}
+	if info.Size() > maxKeyFile {
+		return nil, problem.New("signing/key-too-large", "%s has %d bytes, and a key file has at most %d", path, info.Size(), maxKeyFile)
 	}
 	return os.ReadFile(path)
 }
