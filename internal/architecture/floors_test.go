@@ -31,9 +31,12 @@ var floors = [][]string{
 	{ // the parcel, all that crosses the gap
 		"./bundle",
 	},
-	{ // what states facts about a parcel, or forges one for a test
+	{ // what forges a parcel for a test
 		"./internal/testkit",
+	},
+	{ // what states facts about a parcel, and has them judged
 		"./policy/facts",
+		"./policy/judge",
 	},
 	{ // the two shores
 		"./gate",

@@ -106,6 +106,10 @@ var neighbours = []rule{
 		why: "facts are stated the same way for a preview on the connected side and for the verdict at the gate",
 	},
 	{
+		from: "./policy/judge", never: []string{anythingOfOurs}, but: []string{"./policy", "./internal/child", "./internal/problem"},
+		why: "what runs the engine within bounds hands over documents and knows nothing of what they are about",
+	},
+	{
 		from: "./policy/fit", never: []string{anythingOfOurs},
 		why: "whether an image runs on a host is a question about two descriptions, not about a parcel",
 	},
