@@ -1,0 +1,113 @@
+package inspect_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/packhof/packhof/sbom/inspect"
+)
+
+// samples is one of each format that is looked into.
+func samples(t testing.TB) [][]byte {
+	evil := pickleCall("os", "system")
+	array := npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n", evil)
+	archive := tarred(t, tar.Header{Name: "a/b.pkl", Uname: string(evil)}, tar.Header{Name: "c", Typeflag: tar.TypeSymlink, Linkname: "../d"})
+	return [][]byte{
+		evil, pickleText("os", "system"), pickleData(), append(pickleData(), evil...),
+		safetensors(twoTensors, 22), plainGGUF().bytes(), array, onnx("com.example", "../x"),
+		append([]byte("\x89HDF\r\n\x1a\n"), `"Lambda"`...), []byte(`{"auto_map":{"a":[1,2,{"class_name":"Lambda"}]}}`),
+		zipped(t, zip.Store, member{"m/data.pkl", evil}, member{"m/code/x.py", []byte("x")}),
+		zipped(t, zip.Deflate, member{"x.npy", array}), plainZip("../a", evil).bytes(), large(plainZip("a", evil)),
+		archive, gzipped(t, archive), xzed(t, archive, 1<<16), zstded(t, archive),
+		[]byte("\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15"), []byte("#!/bin/sh\n"), append([]byte("MZ"), make([]byte, 80)...),
+	}
+}
+
+// large writes the end of a small archive in the form for large ones.
+func large(z rawZip) []byte {
+	le := binary.LittleEndian
+	b := z.bytes()
+	end := b[len(b)-22:]
+	b = slices.Clone(b[:len(b)-22])
+	at, size, begin := uint64(len(b)), uint64(le.Uint32(end[12:])), uint64(le.Uint32(end[16:]))
+	b = le.AppendUint64(append(b, "PK\x06\x06"...), 44)
+	b = append(b, 45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	b = le.AppendUint64(le.AppendUint64(b, 1), 1)
+	b = le.AppendUint64(le.AppendUint64(b, size), begin)
+	b = le.AppendUint64(append(b, "PK\x06\x07\x00\x00\x00\x00"...), at)
+	b = append(b, 1, 0, 0, 0)
+	return append(append(b, "PK\x05\x06\x00\x00\x00\x00"...), bytes.Repeat([]byte{0xff}, 14)...)[:len(b)+20]
+}
+
+func TestLargeFormOfZip(t *testing.T) {
+	data := append(large(plainZip("a.pkl", pickleCall("os", "system"))), 0, 0)
+	r := look(t, data, "x", inspect.Limits{})
+	if r.Format != inspect.Zip || !r.Has(inspect.CodeGlobal) || r.Unreadable || len(r.Findings) != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// checkReport holds what is true of every report, whatever the file.
+func checkReport(t *testing.T, data []byte, name string) {
+	t.Helper()
+	limits := inspect.Limits{Bytes: 1 << 20, Header: 64 << 10, Buffer: 64 << 10, Window: 1 << 20, Entries: 100, Findings: 50, Opcodes: 10_000}
+	r, err := inspect.File(t.Context(), bytes.NewReader(data), int64(len(data)), name, limits)
+	switch {
+	case err != nil:
+		t.Fatalf("a file in memory could not be read: %v", err)
+	case r.Format == "" || r.Findings == nil || len(r.Findings) > limits.Findings:
+		t.Fatalf("%+v", r)
+	case r.Unreadable != (r.Reason != ""):
+		t.Fatalf("unreadable %v, reason %q", r.Unreadable, r.Reason)
+	}
+	for _, f := range r.Findings {
+		if f.Code == "" || len(f.Detail) > 300 || len(f.Path) > 300 {
+			t.Fatalf("%+v", f)
+		}
+	}
+	if bytes.HasPrefix(data, []byte("\x80\x04")) && r.Format == inspect.Pickle && !r.Has(inspect.CodePickle) {
+		t.Fatalf("a pickle without its finding: %+v", r)
+	}
+}
+
+func TestEveryByteChangedAndEveryLengthCut(t *testing.T) {
+	for _, sample := range samples(t) {
+		for i := range sample {
+			checkReport(t, sample[:i], "x.pkl")
+			for _, b := range []byte{0x00, 0x80, 0xff, sample[i] ^ 1} {
+				changed := slices.Clone(sample)
+				changed[i] = b
+				checkReport(t, changed, "x.pt")
+			}
+		}
+	}
+}
+
+// TestMemoryStaysFlat unpacks far more than may be held.
+func TestMemoryStaysFlat(t *testing.T) {
+	bomb := gzipped(t, make([]byte, 256<<20))
+	archive := zipped(t, zip.Store, member{"a.gz", bomb}, member{"b.gz", bomb}, member{"c.gz", bomb})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := look(t, archive, "x", inspect.Limits{})
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 96<<20 {
+		t.Errorf("the heap grew by %d bytes", grown)
+	}
+	if r.Format != inspect.Zip || r.Has(inspect.CodePickle) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	for _, sample := range samples(f) {
+		f.Add(sample, "model.safetensors")
+		f.Add(sample, "x.tgz")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, name string) { checkReport(t, data, name) })
+}
