@@ -380,6 +380,13 @@ func TestT08BlobOver4GiB(t *testing.T) {
 	if err := b.Check(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
+	store := newStore(t).Lazy()
+	if err := b.CopyTo(t.Context(), store, nil); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := store.Has(digest, size); err != nil || !there {
+		t.Errorf("the blob that comes in two pieces was not copied: %v", err)
+	}
 	info, err := os.Stat(path)
 	if err != nil || info.Size() != plan.Size() {
 		t.Errorf("planned %d bytes, wrote %d, %v", plan.Size(), info.Size(), err)

@@ -46,18 +46,9 @@ func (b *Bundle) checkBlobs(ctx context.Context, observe func(int64)) error {
 
 // check hashes every entry of a volume, one hash a byte for whole blobs.
 func (v *volume) check(ctx context.Context, m *Manifest, observe func(int64)) error {
-	sumsEntry := v.byName[sumsName]
-	if sumsEntry.size > maxSums {
-		return &DamagedError{Volume: v.name, Entry: sumsName, Offset: sumsEntry.offset, What: "it is too large"}
-	}
-	data, err := v.read(sumsEntry)
+	listed, sums, err := v.listedSums()
 	if err != nil {
 		return err
-	}
-	listed := v.entries[:len(v.entries)-1]
-	sums, err := sumsOf(data, listed)
-	if err != nil {
-		return &DamagedError{Volume: v.name, Entry: sumsName, Offset: sumsEntry.offset, What: err.Error()}
 	}
 	whole := wholeBlob{volume: v, manifest: m}
 	for i, e := range listed {
@@ -73,6 +64,25 @@ func (v *volume) check(ctx context.Context, m *Manifest, observe func(int64)) er
 		}
 	}
 	return nil
+}
+
+// listedSums gives all entries but the last, which is SHA256SUMS, and the
+// digest that it has for each of them.
+func (v *volume) listedSums() ([]entry, []Digest, error) {
+	sumsEntry := v.byName[sumsName]
+	if sumsEntry.size > maxSums {
+		return nil, nil, &DamagedError{Volume: v.name, Entry: sumsName, Offset: sumsEntry.offset, What: "it is too large"}
+	}
+	data, err := v.read(sumsEntry)
+	if err != nil {
+		return nil, nil, err
+	}
+	listed := v.entries[:len(v.entries)-1]
+	sums, err := sumsOf(data, listed)
+	if err != nil {
+		return nil, nil, &DamagedError{Volume: v.name, Entry: sumsName, Offset: sumsEntry.offset, What: err.Error()}
+	}
+	return listed, sums, nil
 }
 
 func (v *volume) mismatch(e entry, want, got Digest) error {

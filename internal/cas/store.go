@@ -325,7 +325,7 @@ const writebackEvery = 8 << 20
 // Commit names the blob d, or drops it and returns a CorruptError naming what
 // when other bytes were written.
 func (in *Ingest) Commit(ctx context.Context, d Digest, size int64, what string) error {
-	got := in.sum()
+	got := in.Sum()
 	if in.written != size || got != d {
 		corrupt := &CorruptError{What: what, Want: d, Got: got, WantSize: size, GotSize: in.written}
 		return errors.Join(corrupt, in.Abort())
@@ -333,7 +333,8 @@ func (in *Ingest) Commit(ctx context.Context, d Digest, size int64, what string)
 	return in.commit(ctx, d)
 }
 
-func (in *Ingest) sum() (d Digest) {
+// Sum is the digest of what was written so far.
+func (in *Ingest) Sum() (d Digest) {
 	in.hash.Sum(d[:0])
 	return d
 }

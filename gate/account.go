@@ -1,0 +1,274 @@
+package gate
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// Account is a person who can log in.
+type Account struct {
+	Name    string    `json:"name"`
+	Roles   []Role    `json:"roles"`
+	Created time.Time `json:"created"`
+	Changed time.Time `json:"changed"`
+}
+
+var accountForm = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,39}$`)
+
+func checkAccountName(name string) error {
+	if !accountForm.MatchString(name) || name == "gate" {
+		return problem.New("account/name", "%.60q cannot name an account", name).
+			Hint("use up to 40 of a-z, 0-9, dot, hyphen and underscore, a letter first")
+	}
+	return nil
+}
+
+func checkRoles(roles []Role) error {
+	if len(roles) == 0 {
+		return problem.New("account/roles", "an account without a role could do nothing").Hint("name one of: %s", rolesText(Roles()))
+	}
+	for _, r := range roles {
+		if !slices.Contains(Roles(), r) {
+			return problem.New("account/roles", "there is no role %.60q", r).Hint("name one of: %s", rolesText(Roles()))
+		}
+	}
+	return nil
+}
+
+// AddUser makes an account. Administrators and the console may.
+func (g *Gate) AddUser(ctx context.Context, by Actor, name string, roles []Role, password []byte) error {
+	if err := by.needs(MayAdminister); err != nil {
+		return err
+	}
+	if err := errors.Join(checkAccountName(name), checkRoles(roles), checkPassword(password)); err != nil {
+		return err
+	}
+	return g.step(ctx, "account.add", func(t *tx) error {
+		there, err := exists(ctx, t, `SELECT 1 FROM account WHERE name = ?`, name)
+		if err != nil {
+			return err
+		}
+		if there {
+			return problem.New("account/exists", "there is an account %s already", name).Hint("packhof-gate user passwd %s", name)
+		}
+		if err := t.putAccount(ctx, name, roles, password); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "account.added", Outcome: outcomeOK, Detail: name + ": " + rolesText(roles)})
+	})
+}
+
+func (t *tx) putAccount(ctx context.Context, name string, roles []Role, password []byte) error {
+	texts := make([]string, len(roles))
+	for i, r := range roles {
+		texts[i] = string(r)
+	}
+	now := seconds(t.now)
+	_, err := t.ExecContext(ctx, `INSERT INTO account (name, roles, password, created, changed) VALUES (?, ?, ?, ?, ?)`,
+		name, strings.Join(texts, " "), hashPassword(password), now, now)
+	return err
+}
+
+// SetPassword changes a password and ends the account's sessions. Everybody
+// may change their own, administrators and the console anybody's.
+func (g *Gate) SetPassword(ctx context.Context, by Actor, name string, password []byte) error {
+	if !by.account || by.name != name {
+		if err := by.needs(MayAdminister); err != nil {
+			return err
+		}
+	}
+	if err := checkPassword(password); err != nil {
+		return err
+	}
+	return g.step(ctx, "account.password", func(t *tx) error {
+		result, err := t.ExecContext(ctx, `UPDATE account SET password = ?, changed = ? WHERE name = ?`, hashPassword(password), seconds(t.now), name)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, problem.New("account/unknown", "there is no account %.60q", name).Hint("packhof-gate user list"))
+		}
+		if _, err := t.ExecContext(ctx, `DELETE FROM session WHERE account = ?`, name); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "account.password", Outcome: outcomeOK, Detail: name})
+	})
+}
+
+// Users lists the accounts by name.
+func (g *Gate) Users(ctx context.Context, by Actor) ([]Account, error) {
+	if err := by.needs(MayAdminister); err != nil {
+		return nil, err
+	}
+	return rowsOf(ctx, g.db.read, func(s scanner) (Account, error) {
+		var a Account
+		var roles string
+		var created, changed int64
+		err := s.Scan(&a.Name, &roles, &created, &changed)
+		a.Roles, a.Created, a.Changed = parseRoles(roles), fromSeconds(created), fromSeconds(changed)
+		return a, err
+	}, `SELECT name, roles, created, changed FROM account ORDER BY name`)
+}
+
+func parseRoles(text string) []Role {
+	var roles []Role
+	for name := range strings.FieldsSeq(text) {
+		roles = append(roles, Role(name))
+	}
+	return roles
+}
+
+// Authenticate proves to the gate who somebody is. A wrong name and a wrong
+// password give the same answer in the same time; after failures an account
+// answers later and later.
+func (g *Gate) Authenticate(ctx context.Context, name string, password []byte) (Actor, error) {
+	if len(password) > maxPassword || !accountForm.MatchString(name) {
+		return Actor{}, loginFailed()
+	}
+	if wait := g.login.wait(name, g.clock()); wait > 0 {
+		return Actor{}, problem.New("login/wait", "too many failed logins").With("wait:  " + wait.Round(time.Second).String())
+	}
+	phc, roles := nobodysPassword, ""
+	err := g.db.read.QueryRowContext(ctx, `SELECT password, roles FROM account WHERE name = ?`, name).Scan(&phc, &roles)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return Actor{}, err
+	}
+	known := err == nil
+	g.login.hashing.Lock() // one at a time: hashing takes memory on purpose
+	fits := passwordFits(phc, password)
+	g.login.hashing.Unlock()
+	if !fits || !known {
+		g.login.failed(name, g.clock())
+		if !known { // what was typed may be a password in the wrong field
+			return Actor{}, loginFailed()
+		}
+		return Actor{}, errors.Join(loginFailed(), g.logLogin(ctx, name, outcomeRefused))
+	}
+	g.login.succeeded(name)
+	return Actor{name: name, account: true, roles: parseRoles(roles)}, nil
+}
+
+func loginFailed() error {
+	return problem.New("login/failed", "name or password is wrong")
+}
+
+func (g *Gate) logLogin(ctx context.Context, name, outcome string) error {
+	return g.step(ctx, "login", func(t *tx) error {
+		return t.log(ctx, leaf{Actor: name, Type: "account.login", Outcome: outcome, Detail: name})
+	})
+}
+
+// attempts remembers failed logins, in memory: a restart forgives.
+type attempts struct {
+	hashing sync.Mutex
+	mu      sync.Mutex
+	list    map[string]attempt
+}
+
+type attempt struct {
+	failures int
+	last     time.Time
+}
+
+const (
+	freeFailures = 5
+	longestWait  = 5 * time.Minute
+	maxAttempts  = 10_000
+)
+
+func (a *attempts) wait(name string, now time.Time) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t, ok := a.list[name]
+	if !ok || t.failures < freeFailures {
+		return 0
+	}
+	pause := min(longestWait, time.Second<<min(t.failures-freeFailures, 10))
+	return max(0, pause-now.Sub(t.last))
+}
+
+func (a *attempts) failed(name string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.list == nil || len(a.list) >= maxAttempts {
+		a.list = map[string]attempt{}
+	}
+	a.list[name] = attempt{failures: a.list[name].failures + 1, last: now}
+}
+
+func (a *attempts) succeeded(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.list, name)
+}
+
+// Bounds of a session.
+const (
+	sessionLongest = 12 * time.Hour
+	sessionIdle    = time.Hour
+)
+
+// StartSession gives the secret of a new session of an account.
+func (g *Gate) StartSession(ctx context.Context, a Actor) (string, error) {
+	if !a.account {
+		return "", problem.New("login/account-needed", "sessions are for accounts")
+	}
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails, or ends the program
+	token := hex.EncodeToString(secret)
+	return token, g.step(ctx, "session.start", func(t *tx) error {
+		now := seconds(t.now)
+		if _, err := t.ExecContext(ctx, `DELETE FROM session WHERE started < ? OR used < ?`, now-int64(sessionLongest.Seconds()), now-int64(sessionIdle.Seconds())); err != nil {
+			return err
+		}
+		if _, err := t.ExecContext(ctx, `INSERT INTO session (token, account, started, used) VALUES (?, ?, ?, ?)`, sessionKey(token), a.name, now, now); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: a.Name(), Type: "account.login", Outcome: outcomeOK, Detail: a.name})
+	})
+}
+
+// sessionKey is what the database knows of a secret: who reads it cannot log in.
+func sessionKey(token string) string { return cas.DigestOf([]byte(token)).Hex() }
+
+// Session tells whose session it is, and prolongs it.
+func (g *Gate) Session(ctx context.Context, token string) (Actor, error) {
+	over := problem.New("login/needed", "the session is over").Hint("log in")
+	var name, roles string
+	var started, used int64
+	err := g.db.read.QueryRowContext(ctx, `SELECT a.name, a.roles, s.started, s.used FROM session s JOIN account a ON a.name = s.account WHERE s.token = ?`, sessionKey(token)).
+		Scan(&name, &roles, &started, &used)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Actor{}, over
+	}
+	if err != nil {
+		return Actor{}, err
+	}
+	now := g.clock()
+	if now.Sub(fromSeconds(started)) > sessionLongest || now.Sub(fromSeconds(used)) > sessionIdle {
+		return Actor{}, over
+	}
+	if now.Sub(fromSeconds(used)) > time.Minute {
+		if _, err := g.db.write.ExecContext(ctx, `UPDATE session SET used = ? WHERE token = ?`, seconds(now), sessionKey(token)); err != nil {
+			return Actor{}, err
+		}
+	}
+	return Actor{name: name, account: true, roles: parseRoles(roles)}, nil
+}
+
+// EndSession forgets a session.
+func (g *Gate) EndSession(ctx context.Context, token string) error {
+	_, err := g.db.write.ExecContext(ctx, `DELETE FROM session WHERE token = ?`, sessionKey(token))
+	return err
+}

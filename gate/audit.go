@@ -1,0 +1,205 @@
+package gate
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/packhof/packhof/bundle"
+)
+
+// leaf is one record of the audit log, in canonical JSON. Its bytes are the
+// record: they are hashed into the tree and never written again.
+type leaf struct {
+	Version int            `json:"v"`
+	N       int64          `json:"n"`
+	Wall    bundle.Instant `json:"wall"`  // what the clock said
+	Floor   bundle.Instant `json:"floor"` // what is certain
+	Actor   string         `json:"actor"`
+	Type    string         `json:"type"`
+	Outcome string         `json:"outcome"` // ok, refused, failed
+	Case    CaseID         `json:"case,omitzero"`
+	Bundle  *leafBundle    `json:"bundle,omitzero"`
+	Detail  string         `json:"detail"`
+	Data    any            `json:"data,omitzero"`
+}
+
+// leafBundle says which bundle an event is about.
+type leafBundle struct {
+	Manifest bundle.Digest `json:"manifest"`
+	Channel  string        `json:"channel"`
+	Epoch    int64         `json:"epoch"`
+	Serial   int64         `json:"serial"`
+}
+
+const (
+	outcomeOK      = "ok"
+	outcomeRefused = "refused"
+	outcomeFailed  = "failed"
+)
+
+// tx is one step: rows change together with the leaf that says so, or not at
+// all.
+type tx struct {
+	*sql.Tx
+	gate *Gate
+	now  time.Time
+}
+
+// step runs one transaction. point names it for tests that kill the gate
+// before and after every commit.
+func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) error {
+	if err := g.fault(point + ":before"); err != nil {
+		return err
+	}
+	sqlTx, err := g.db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", point, err)
+	}
+	if err := change(&tx{Tx: sqlTx, gate: g, now: g.clock()}); err != nil {
+		return errors.Join(err, sqlTx.Rollback())
+	}
+	if err := sqlTx.Commit(); err != nil {
+		return fmt.Errorf("%s: %w", point, err)
+	}
+	return g.fault(point + ":after")
+}
+
+func (g *Gate) fault(point string) error {
+	if g.faults == nil {
+		return nil
+	}
+	return g.faults(point)
+}
+
+// log appends a leaf. It fills in number, version and times.
+func (t *tx) log(ctx context.Context, l leaf) error {
+	var n int64
+	if err := t.QueryRowContext(ctx, `SELECT count(*) FROM leaf`).Scan(&n); err != nil {
+		return err
+	}
+	floor, err := t.floor(ctx)
+	if err != nil {
+		return err
+	}
+	l.Version, l.N, l.Wall, l.Floor = 1, n, bundle.At(t.now), bundle.At(floor)
+	record, err := canonical(l)
+	if err != nil {
+		return err
+	}
+	hashes, err := tlog.StoredHashes(n, record, treeHashes{ctx, t})
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	var id any
+	if l.Case != 0 {
+		id = l.Case
+	}
+	if _, err := t.ExecContext(ctx, `INSERT INTO leaf (n, bytes, at, case_id) VALUES (?, ?, ?, ?)`, n, record, seconds(t.now), id); err != nil {
+		return err
+	}
+	first := tlog.StoredHashIndex(0, n)
+	for i, h := range hashes {
+		if _, err := t.ExecContext(ctx, `INSERT INTO leaf_hash (i, hash) VALUES (?, ?)`, first+int64(i), h[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// treeHashes reads stored hashes of the tree.
+type treeHashes struct {
+	ctx context.Context
+	q   queryer
+}
+
+// ReadHashes implements tlog.HashReader.
+func (r treeHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	hashes := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		var b []byte
+		if err := r.q.QueryRowContext(r.ctx, `SELECT hash FROM leaf_hash WHERE i = ?`, index).Scan(&b); err != nil {
+			return nil, fmt.Errorf("audit log: hash %d: %w", index, err)
+		}
+		if copy(hashes[i][:], b) != tlog.HashSize {
+			return nil, fmt.Errorf("audit log: hash %d has %d bytes", index, len(b))
+		}
+	}
+	return hashes, nil
+}
+
+// checkLog computes the tree anew from the leaves and compares it with the
+// stored hashes. It reads everything.
+func (g *Gate) checkLog(ctx context.Context) (size int64, root tlog.Hash, err error) {
+	records, err := rowsOf(ctx, g.db.read, func(s scanner) ([]byte, error) {
+		var b []byte
+		return b, s.Scan(&b)
+	}, `SELECT bytes FROM leaf ORDER BY n`)
+	if err != nil {
+		return 0, root, err
+	}
+	var stored []tlog.Hash
+	reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		list := make([]tlog.Hash, len(indexes))
+		for i, index := range indexes {
+			list[i] = stored[index]
+		}
+		return list, nil
+	})
+	for n, record := range records {
+		hashes, err := tlog.StoredHashes(int64(n), record, reader)
+		if err != nil {
+			return 0, root, err
+		}
+		stored = append(stored, hashes...)
+	}
+	if len(records) == 0 {
+		return 0, root, nil
+	}
+	root, err = tlog.TreeHash(int64(len(records)), reader)
+	if err != nil {
+		return 0, root, err
+	}
+	kept, err := tlog.TreeHash(int64(len(records)), treeHashes{ctx, g.db.read})
+	if err == nil && kept != root {
+		err = errors.New("audit log: leaves and stored hashes do not fit together")
+	}
+	return int64(len(records)), root, err
+}
+
+// history gives the events of a case.
+func (g *Gate) history(ctx context.Context, id CaseID) ([]Event, error) {
+	return rowsOf(ctx, g.db.read, func(s scanner) (Event, error) {
+		var raw []byte
+		if err := s.Scan(&raw); err != nil {
+			return Event{}, err
+		}
+		var l struct {
+			N       int64          `json:"n"`
+			Wall    bundle.Instant `json:"wall"`
+			Actor   string         `json:"actor"`
+			Type    string         `json:"type"`
+			Outcome string         `json:"outcome"`
+			Detail  string         `json:"detail"`
+		}
+		err := json.Unmarshal(raw, &l)
+		return Event{Leaf: l.N, At: l.Wall.Time, Actor: l.Actor, Type: l.Type, Outcome: l.Outcome, Detail: l.Detail}, err
+	}, `SELECT bytes FROM leaf WHERE case_id = ? ORDER BY n`, id)
+}
+
+// canonical is JSON as RFC 8785 says, so that the same value always gives the
+// same bytes.
+func canonical(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	value := jsontext.Value(b)
+	return value, value.Canonicalize()
+}

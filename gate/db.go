@@ -1,0 +1,133 @@
+package gate
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// database is the gate's rows. One connection writes, so that transactions
+// queue instead of failing; others read what was committed.
+type database struct {
+	write *sql.DB
+	read  *sql.DB
+}
+
+// openDatabase opens or makes the file and brings its tables up to date.
+func openDatabase(ctx context.Context, path string) (*database, error) {
+	write, err := openSQLite(path, 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, write); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), write.Close())
+	}
+	read, err := openSQLite(path, 8)
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	return &database{write: write, read: read}, nil
+}
+
+// openSQLite uses a write-ahead log, which is synced at every commit: a step
+// that was reported is one that lasts.
+func openSQLite(path string, connections int) (*sql.DB, error) {
+	query := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "busy_timeout(10000)"}, "_txlock": {"immediate"}}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(connections)
+	return db, nil
+}
+
+func migrate(ctx context.Context, db *sql.DB) error {
+	sub, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, sub)
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+func (d *database) close() error { return errors.Join(d.read.Close(), d.write.Close()) }
+
+// queryer reads rows, in a transaction or outside one.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// rowsOf runs a query and gives what scan makes of each row.
+func rowsOf[T any](ctx context.Context, q queryer, scan func(scanner) (T, error), query string, args ...any) (list []T, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		item, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	return list, rows.Err()
+}
+
+// scanner is a row.
+type scanner interface{ Scan(dest ...any) error }
+
+// exists runs a query that gives at most one number, and tells whether it did.
+func exists(ctx context.Context, q queryer, query string, args ...any) (bool, error) {
+	var n int64
+	err := q.QueryRowContext(ctx, query, args...).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// digestColumn reads a digest from a text column; NULL or "" give nil.
+type digestColumn struct{ digest *bundle.Digest }
+
+// Scan implements sql.Scanner.
+func (c *digestColumn) Scan(value any) error {
+	text, _ := value.(string)
+	if text == "" {
+		c.digest = nil
+		return nil
+	}
+	d, err := cas.ParseDigest(text)
+	c.digest = &d
+	return err
+}
+
+func (c digestColumn) value() bundle.Digest {
+	if c.digest == nil {
+		return bundle.Digest{}
+	}
+	return *c.digest
+}
+
+func seconds(t time.Time) int64 { return t.Unix() }
+
+func fromSeconds(n int64) time.Time { return time.Unix(n, 0).UTC() }

@@ -1,0 +1,171 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/gate"
+)
+
+// sumsName is the file of each tree that lists the digests of all others, as
+// sha256sum -c reads it.
+const sumsName = "SHA256SUMS"
+
+// serveFiles answers below /files/.
+func (s *server) serveFiles(w http.ResponseWriter, r *http.Request) {
+	if err := s.answerFiles(w, r); err != nil {
+		s.tellText(w, r, s.refusalOf(r, err, "NAME_UNKNOWN"))
+	}
+}
+
+func (s *server) answerFiles(w http.ResponseWriter, r *http.Request) error {
+	if err := errors.Join(readOnly(w, r), plainSlashes(r)); err != nil {
+		return err
+	}
+	rest := strings.TrimPrefix(r.URL.Path, "/files/")
+	if rest == "" {
+		return s.index(w, r)
+	}
+	tag, inside, err := s.find(r.Context(), rest)
+	if err != nil {
+		return err
+	}
+	if inside == "" && !strings.HasSuffix(rest, "/") {
+		// Links of the listing are relative to the folder.
+		w.Header().Set("Location", treePath(tag))
+		w.WriteHeader(http.StatusPermanentRedirect)
+		return nil
+	}
+	files, err := s.store.Files(r.Context(), tag.Repository, tag.Tag)
+	if err != nil {
+		return err
+	}
+	switch inside {
+	case "":
+		return s.listing(w, r, tag, files)
+	case sumsName:
+		return s.sums(w, files)
+	}
+	return s.file(w, r, files, inside)
+}
+
+// treePath is where a tree is served.
+func treePath(tag gate.DepotTag) string { return "/files/" + tag.Repository + "/" + tag.Tag + "/" }
+
+// find takes <repository>/<tag>/<path> apart. Repositories have slashes, as
+// paths do: the longest repository that has such a tag and is a tree is meant,
+// whatever lies in shorter ones. Nothing of the text is ever a path of this
+// machine; path is looked up among the strings of the tree.
+func (s *server) find(ctx context.Context, text string) (tag gate.DepotTag, inside string, err error) {
+	for _, c := range candidates(text) {
+		tag, err := s.store.Tag(ctx, c.repository, c.tag)
+		var missing *gate.NotReleasedError
+		switch {
+		case errors.As(err, &missing):
+		case err != nil:
+			return tag, "", err
+		case isTree(tag.Kind):
+			return tag, c.inside, nil
+		}
+	}
+	return gate.DepotTag{}, "", noFile()
+}
+
+func noFile() error { return &gate.NotReleasedError{What: "a file or tree of that name"} }
+
+// candidate is one way to read <repository>/<tag>/<path>.
+type candidate struct{ repository, tag, inside string }
+
+// candidates lists the ways, longest repository first.
+func candidates(text string) (ways []candidate) {
+	for end := 0; end <= maxRepository && end < len(text); end++ {
+		if text[end] != '/' || !validRepository(text[:end]) {
+			continue
+		}
+		tag, inside, _ := strings.Cut(text[end+1:], "/")
+		if validTag(tag) {
+			ways = append(ways, candidate{text[:end], tag, inside})
+		}
+	}
+	slices.Reverse(ways)
+	return ways
+}
+
+// isTree tells whether artifacts of a kind are made of files with paths.
+func isTree(k bundle.Kind) bool {
+	return k == bundle.Model || k == bundle.Dataset || k == bundle.Files || k == bundle.Packages
+}
+
+// file gives one file. It is always offered for saving, never for showing:
+// what lies in a tree is not ours, and must not speak in our name.
+func (s *server) file(w http.ResponseWriter, r *http.Request, files []gate.DepotFile, name string) error {
+	i, ok := slices.BinarySearchFunc(files, name, func(f gate.DepotFile, name string) int { return strings.Compare(f.Path, name) })
+	if !ok {
+		return noFile()
+	}
+	f := files[i]
+	w.Header().Set("Content-Disposition", disposition(f.Path))
+	return s.content(w, r, item{digest: f.Digest, size: f.Size, mediaType: mediaTypeOf(f.Path), caching: cacheByName})
+}
+
+func disposition(name string) string {
+	if d := mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}); d != "" {
+		return d
+	}
+	return "attachment"
+}
+
+// mediaTypeOf knows the types that clients profit from. What a browser would
+// run or draw is not among them.
+func mediaTypeOf(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".json":
+		return "application/json"
+	case ".jsonl", ".ndjson":
+		return "application/x-ndjson"
+	case ".yaml", ".yml":
+		return "application/yaml"
+	case ".txt", ".md", ".log", ".rst":
+		return "text/plain; charset=utf-8"
+	case ".csv":
+		return "text/csv; charset=utf-8"
+	case ".gz", ".tgz":
+		return "application/gzip"
+	case ".zst":
+		return "application/zstd"
+	case ".zip", ".whl":
+		return "application/zip"
+	case ".tar":
+		return "application/x-tar"
+	case ".deb":
+		return "application/vnd.debian.binary-package"
+	case ".rpm":
+		return "application/x-rpm"
+	}
+	return typeBytes
+}
+
+// sums writes the digests of a tree. Paths hold no backslash and no line
+// break, so that no line needs the escapes of sha256sum. A file that is itself
+// called SHA256SUMS has no line: under that name the list stands. Its bytes
+// are a blob of the repository.
+func (s *server) sums(w http.ResponseWriter, files []gate.DepotFile) error {
+	var b strings.Builder
+	for _, f := range files {
+		if f.Path == sumsName {
+			continue
+		}
+		if err := bundle.CheckPath(f.Path); err != nil {
+			return fmt.Errorf("a tree of the depot: %w", err)
+		}
+		b.WriteString(f.Digest.Hex() + "  " + f.Path + "\n")
+	}
+	return writeText(w, http.StatusOK, "text/plain; charset=utf-8", b.String())
+}

@@ -1,0 +1,179 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// Sink is the built-in destination. Content is where it has to be once the
+// gate has it, and names are rows that the gate writes together with the audit
+// log: what is left to do is to prove the content once more, and to see that
+// clients get what was promised.
+type Sink struct {
+	view func() gate.DepotStore
+}
+
+// New makes the Sink. view gives what clients see; it is asked at Verify only,
+// since a gate is opened with its destinations and so comes after them.
+func New(view func() gate.DepotStore) *Sink { return &Sink{view: view} }
+
+var _ gate.Sink = (*Sink)(nil)
+
+// Plan says what becomes of each name. Nothing stands in the way of a row.
+func (s *Sink) Plan(ctx context.Context, r *gate.Release) ([]gate.Action, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	names := r.Names()
+	actions := make([]gate.Action, len(names))
+	for i, name := range names {
+		actions[i] = gate.Action{Name: name, Effect: effectOf(name)}
+	}
+	return actions, nil
+}
+
+func effectOf(name gate.Name) gate.Effect {
+	switch {
+	case name.Replaces == nil:
+		return gate.EffectCreate
+	case *name.Replaces == name.Digest:
+		return gate.EffectKeep
+	}
+	return gate.EffectReplace
+}
+
+// readers is how many blobs are proven at a time.
+const readers = 4
+
+// Put reads every blob of the artifact to its end, so that nothing rotten is
+// released. It moves nothing.
+func (s *Sink) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gate.Receipt, error) {
+	blobs, err := blobsOf(r, a)
+	if err != nil {
+		return gate.Receipt{}, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for _, d := range blobs {
+		group.Go(func() error { return prove(ctx, r, d) })
+	}
+	if err := group.Wait(); err != nil {
+		return gate.Receipt{}, fmt.Errorf("%s %s: %w", a.Kind, a.Name, err)
+	}
+	return gate.Receipt{Location: gate.DepotName + " " + r.Name(a).String(), Kept: len(blobs)}, nil
+}
+
+// blobsOf lists every blob of an artifact and its referrers once.
+func blobsOf(r *gate.Release, a bundle.Artifact) (blobs []bundle.Digest, err error) {
+	seen := map[bundle.Digest]bool{}
+	read := func(d bundle.OCIDescriptor) ([]byte, error) { return r.ReadAll(d.Digest, bundle.MaxOCIManifestSize) }
+	visit := func(d bundle.OCIDescriptor, _ bundle.Role) error {
+		if !seen[d.Digest] {
+			seen[d.Digest] = true
+			blobs = append(blobs, d.Digest)
+		}
+		return nil
+	}
+	roots := []bundle.Descriptor{a.Root}
+	for _, referrer := range a.Referrers {
+		roots = append(roots, referrer.Descriptor)
+	}
+	for _, root := range roots {
+		d := bundle.OCIDescriptor{MediaType: root.MediaType, Digest: root.Digest, Size: root.Size}
+		if err := bundle.Walk(d, read, visit); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", a.Kind, a.Name, err)
+		}
+	}
+	return blobs, nil
+}
+
+// prove reads a blob to its end, where wrong bytes show.
+func prove(ctx context.Context, r *gate.Release, d bundle.Digest) (err error) {
+	content, err := r.Open(ctx, d)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	buffer := make([]byte, 256<<10)
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		_, err := content.Read(buffer)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Publish has nothing to write: the gate's own row of the name is the name.
+func (s *Sink) Publish(ctx context.Context, _ *gate.Release, _ []gate.Name) error {
+	return context.Cause(ctx)
+}
+
+// Verify looks the artifact up as a client does: its name gives its digest,
+// and every referrer is found at its subject.
+func (s *Sink) Verify(ctx context.Context, r *gate.Release, a bundle.Artifact) error {
+	view, name := s.view(), r.Name(a)
+	tag, err := view.Tag(ctx, name.Repository, name.Tag)
+	if err != nil {
+		return mismatch(name, "want:  "+a.Root.Digest.String(), "got:   "+err.Error())
+	}
+	if tag.Digest != a.Root.Digest {
+		return mismatch(name, "want:  "+a.Root.Digest.String(), "got:   "+tag.Digest.String())
+	}
+	if err := verifyBlob(ctx, view, name, a.Root); err != nil {
+		return err
+	}
+	for _, referrer := range a.Referrers {
+		if err := verifyReferrer(ctx, view, name, referrer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func verifyBlob(ctx context.Context, view gate.DepotStore, name gate.Name, want bundle.Descriptor) error {
+	got, err := view.Blob(ctx, name.Repository, want.Digest)
+	if err != nil {
+		return mismatch(name, "want:  "+want.Digest.String(), "got:   "+err.Error())
+	}
+	if !got.Manifest || got.Size != want.Size || got.MediaType != want.MediaType {
+		return mismatch(name,
+			fmt.Sprintf("want:  %s, %d bytes, %s", want.Digest, want.Size, want.MediaType),
+			fmt.Sprintf("got:   %s, %d bytes, %s", got.Digest, got.Size, got.MediaType))
+	}
+	return nil
+}
+
+func verifyReferrer(ctx context.Context, view gate.DepotStore, name gate.Name, want bundle.Referrer) error {
+	if err := verifyBlob(ctx, view, name, want.Descriptor); err != nil {
+		return err
+	}
+	found, err := view.Referrers(ctx, name.Repository, want.Subject)
+	if err != nil {
+		return err
+	}
+	for _, have := range found {
+		if have.Digest == want.Descriptor.Digest {
+			return nil
+		}
+	}
+	return mismatch(name, "want:  "+want.Descriptor.Digest.String()+" among the referrers of "+want.Subject.String(), fmt.Sprintf("got:   %d others", len(found)))
+}
+
+func mismatch(name gate.Name, evidence ...string) error {
+	return problem.New("destination/mismatch", "the depot does not show %s as it was released", name).
+		With(evidence...).Hint("release the case again; it loads what is missing")
+}

@@ -1,0 +1,393 @@
+package gate
+
+import (
+	"context"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/policy"
+)
+
+// PlannedDestination is what a release would do at one destination.
+type PlannedDestination struct {
+	Destination string   `json:"destination"`
+	Actions     []Action `json:"actions"`
+	Problem     *Problem `json:"problem,omitempty"` // why it cannot be told
+}
+
+// Plan asks every destination what a release of the case would write. It
+// writes nothing, and is possible before anybody has approved.
+func (g *Gate) Plan(ctx context.Context, by Actor, id CaseID) ([]PlannedDestination, error) {
+	if err := by.needs(MayRead); err != nil {
+		return nil, err
+	}
+	r, err := rowOf(ctx, g.db.read, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.review) == 0 {
+		return nil, problem.New("case/no-review", "case %d has not been judged: it is %s", id, r.State)
+	}
+	b, err := g.bundleOf(ctx, g.db.read, id)
+	if err != nil {
+		return nil, err
+	}
+	plans := []PlannedDestination{}
+	for i := range g.destinations {
+		d := &g.destinations[i]
+		plan := PlannedDestination{Destination: d.Name, Actions: []Action{}}
+		release, err := g.releaseFor(ctx, g.db.read, r, b, d)
+		if err == nil {
+			var actions []Action
+			actions, err = d.Sink.Plan(ctx, release)
+			plan.Actions = append(plan.Actions, actions...)
+		}
+		plan.Problem = asProblem(err)
+		plans = append(plans, plan)
+	}
+	return plans, nil
+}
+
+// Release lets a bundle through: it checks everything again, has each
+// destination plan, then put the content of all artifacts, then publish their
+// names, and reads all of it back. What was interrupted, it goes on with; a
+// failure leaves the names at that destination as they were.
+func (g *Gate) Release(ctx context.Context, by Actor, id CaseID, observe func(Progress)) (*Case, error) {
+	if err := by.needs(MayRelease); err != nil {
+		return nil, err
+	}
+	free, ok := g.busy.take("release")
+	if !ok {
+		return nil, problem.New("case/busy", "another release is under way").Hint("wait for it to end")
+	}
+	defer free()
+	if err := g.release(ctx, by, id, observe); err != nil {
+		return g.caseBeside(ctx, by, id, err)
+	}
+	return g.Case(ctx, by, id)
+}
+
+func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Progress)) error {
+	r, err := rowOf(ctx, g.db.read, id)
+	if err != nil {
+		return err
+	}
+	if err := g.notYet(ctx, g.db.read, r); err != nil || r.State == Loaded {
+		return err
+	}
+	b, err := g.recheck(ctx, by, r)
+	if err != nil {
+		return err
+	}
+	if err := g.begin(ctx, by, r); err != nil {
+		return err
+	}
+	for i := range g.destinations {
+		if err := g.loadTo(ctx, by, r, b, &g.destinations[i], observe); err != nil {
+			return g.loadFailed(ctx, by, r, &g.destinations[i], err)
+		}
+	}
+	return g.finish(ctx, by, r, b)
+}
+
+// recheck holds the bundle against the trust, the time and the policy of this
+// hour. Where the outcome is another one than was approved, the case goes back
+// to be decided anew.
+func (g *Gate) recheck(ctx context.Context, by Actor, r *row) (*bundle.Bundle, error) {
+	s, err := g.state(ctx, g.db.read, r)
+	if err != nil {
+		return nil, err
+	}
+	floor, err := floorOf(ctx, g.db.read)
+	if err != nil {
+		return nil, err
+	}
+	m := s.bundle.Manifest()
+	if err := errors.Join(g.checkAudience(m), checkExpiry(m, floor)); err != nil {
+		return nil, err
+	}
+	decision, err := g.judge.Evaluate(ctx, s.input)
+	if err != nil {
+		return nil, err
+	}
+	return s.bundle, g.unchanged(ctx, by, r, s, decision)
+}
+
+// unchanged compares with what was approved. Once something was loaded, names
+// that this very case has set are no change.
+func (g *Gate) unchanged(ctx context.Context, by Actor, r *row, s *statement, decision *policy.Decision) error {
+	review, err := g.buildReview(ctx, g.db.read, r, s, decision)
+	if err != nil {
+		return err
+	}
+	if r.State == Loading || r.State == PartlyLoaded {
+		var approved Review
+		if err := json.Unmarshal(r.review, &approved); err != nil {
+			return err
+		}
+		for i := range review.Artifacts {
+			if i < len(approved.Artifacts) {
+				review.Artifacts[i].Plan = approved.Artifacts[i].Plan
+			}
+		}
+	}
+	document, err := canonical(review)
+	if err != nil {
+		return err
+	}
+	if reviewDigest(document) == r.reviewDigest {
+		return nil
+	}
+	err = g.step(ctx, "decided-again", func(t *tx) error { return g.writeDecision(ctx, t, by, r, s, decision) })
+	if err != nil {
+		return err
+	}
+	if refusal := g.refusalOf(ctx, r.ID); refusal != nil {
+		return refusal
+	}
+	return problem.New("case/changed", "something changed since case %d was approved, so the approval no longer holds", r.ID).
+		With("approved:  "+r.reviewDigest, "now:       "+reviewDigest(document)).Hint("look at it again: packhof-gate show %d", r.ID)
+}
+
+// begin writes down what is about to happen, before any byte leaves.
+func (g *Gate) begin(ctx context.Context, by Actor, r *row) error {
+	return g.step(ctx, "load-begin", func(t *tx) error {
+		if err := t.move(ctx, r, Loading, nil); err != nil {
+			return err
+		}
+		var names []string
+		for _, d := range g.destinations {
+			names = append(names, d.Name)
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.intent", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: "to " + strings.Join(names, ", ")})
+	})
+}
+
+// releaseFor makes the proof for one destination. Names that a later serial of
+// the channel has set stay as they are, so what would have had them is left out.
+func (g *Gate) releaseFor(ctx context.Context, q queryer, r *row, b *bundle.Bundle, d *Destination) (*Release, error) {
+	m := b.Manifest()
+	names, err := d.names(m.Artifacts)
+	if err != nil {
+		return nil, err
+	}
+	release := &Release{bundle: b, caseID: r.ID, destination: d.Name}
+	for i, a := range m.Artifacts {
+		name, ok := names[i]
+		if !ok {
+			continue
+		}
+		before, err := publishedAs(ctx, q, d.Name, name)
+		if err != nil {
+			return nil, err
+		}
+		if before != nil && before.channel == m.Channel && (before.epoch > m.Epoch || before.epoch == m.Epoch && before.serial > m.Serial) {
+			continue
+		}
+		if before != nil && before.digest != a.Root.Digest {
+			name.Replaces = &before.digest
+		}
+		release.artifacts, release.names = append(release.artifacts, a), append(release.names, name)
+	}
+	return release, nil
+}
+
+// loadTo brings a case to one destination.
+func (g *Gate) loadTo(ctx context.Context, by Actor, r *row, b *bundle.Bundle, d *Destination, observe func(Progress)) error {
+	release, err := g.releaseFor(ctx, g.db.read, r, b, d)
+	if err != nil || len(release.artifacts) == 0 {
+		return err
+	}
+	if err := g.nothingInTheWay(ctx, d, release); err != nil {
+		return err
+	}
+	if err := g.putAll(ctx, by, r, d, release, observe); err != nil {
+		return err
+	}
+	if err := g.fault("publish:before"); err != nil {
+		return err
+	}
+	if err := d.Sink.Publish(ctx, release, release.Names()); err != nil {
+		return err
+	}
+	if err := g.recordNames(ctx, by, r, d, release); err != nil {
+		return err
+	}
+	return g.verifyAll(ctx, r, d, release)
+}
+
+// nothingInTheWay stops before the first byte where a destination says that it
+// would refuse later.
+func (g *Gate) nothingInTheWay(ctx context.Context, d *Destination, release *Release) error {
+	actions, err := d.Sink.Plan(ctx, release)
+	if err != nil {
+		return err
+	}
+	var blocked []string
+	for _, a := range actions {
+		if a.Effect == EffectBlocked {
+			blocked = append(blocked, "blocked:  "+a.Name.String()+": "+a.Reason)
+		}
+	}
+	if len(blocked) == 0 {
+		return nil
+	}
+	return problem.New("destination/refused", "the destination %s would not take everything", d.Name).With(blocked...).
+		Hint("clear it at the destination, then release again")
+}
+
+func (g *Gate) putAll(ctx context.Context, by Actor, r *row, d *Destination, release *Release, observe func(Progress)) error {
+	var total int64
+	for _, a := range release.artifacts {
+		total += a.Size
+	}
+	advance := observer(observe, r.ID, "load "+d.Name, total)
+	for i, a := range release.artifacts {
+		if err := g.fault("put:before"); err != nil {
+			return err
+		}
+		receipt, err := d.Sink.Put(ctx, release, a)
+		if err != nil {
+			return err
+		}
+		if err := g.recordPut(ctx, by, r, d, release.names[i], i, receipt); err != nil {
+			return err
+		}
+		if advance != nil {
+			advance(a.Size)
+		}
+	}
+	return nil
+}
+
+func (g *Gate) recordPut(ctx context.Context, by Actor, r *row, d *Destination, name Name, place int, receipt Receipt) error {
+	return g.step(ctx, "put", func(t *tx) error {
+		text, err := jsonText(&receipt)
+		if err != nil {
+			return err
+		}
+		if _, err := t.ExecContext(ctx, `INSERT INTO load (case_id, destination, artifact, digest, repository, tag, state, receipt) VALUES (?, ?, ?, ?, ?, ?, 'put', ?)
+			ON CONFLICT DO UPDATE SET receipt = excluded.receipt, digest = excluded.digest, repository = excluded.repository, tag = excluded.tag`,
+			r.ID, d.Name, place, name.Digest.String(), name.Repository, name.Tag, text); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.put", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: d.Name + ": " + receipt.Location, Data: receipt})
+	})
+}
+
+// recordNames is the step in which names become the gate's own knowledge; for
+// the depot it is the publication itself.
+func (g *Gate) recordNames(ctx context.Context, by Actor, r *row, d *Destination, release *Release) error {
+	return g.step(ctx, "published", func(t *tx) error {
+		for i, name := range release.names {
+			if err := t.setName(ctx, r, d.Name, name, release.artifacts[i]); err != nil {
+				return err
+			}
+			if d.Name == DepotName {
+				if err := t.showInDepot(ctx, r, release, name, release.artifacts[i]); err != nil {
+					return err
+				}
+			}
+		}
+		if _, err := t.ExecContext(ctx, `UPDATE load SET state = 'published' WHERE case_id = ? AND destination = ?`, r.ID, d.Name); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.published", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d names at %s", len(release.names), d.Name), Data: release.names})
+	})
+}
+
+func (t *tx) setName(ctx context.Context, r *row, destination string, n Name, a bundle.Artifact) error {
+	_, err := t.ExecContext(ctx, `INSERT INTO name (destination, repository, tag, kind, digest, media_type, size, case_id, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET kind = excluded.kind, digest = excluded.digest, media_type = excluded.media_type, size = excluded.size, case_id = excluded.case_id, since = excluded.since`,
+		destination, n.Repository, n.Tag, n.Kind, n.Digest.String(), a.Root.MediaType, a.Size, r.ID, seconds(t.now))
+	return err
+}
+
+func (g *Gate) verifyAll(ctx context.Context, r *row, d *Destination, release *Release) error {
+	for _, a := range release.artifacts {
+		if err := d.Sink.Verify(ctx, release, a); err != nil {
+			return &readBackError{err}
+		}
+	}
+	return g.step(ctx, "read-back", func(t *tx) error {
+		_, err := t.ExecContext(ctx, `UPDATE load SET state = 'verified' WHERE case_id = ? AND destination = ?`, r.ID, d.Name)
+		return err
+	})
+}
+
+// readBackError says that a destination does not give back what it was given.
+type readBackError struct{ error }
+
+func (e *readBackError) Unwrap() error { return e.error }
+
+// loadFailed records that a destination failed. An interruption changes
+// nothing: the next release, or the next start, goes on.
+func (g *Gate) loadFailed(ctx context.Context, by Actor, r *row, d *Destination, failure error) error {
+	if ctx.Err() != nil {
+		return failure
+	}
+	why := asProblem(failure)
+	err := g.step(ctx, "load-failed", func(t *tx) error {
+		some, err := exists(ctx, t, `SELECT 1 FROM load WHERE case_id = ?`, r.ID)
+		if err != nil {
+			return err
+		}
+		to := Approved
+		var wrong *readBackError
+		switch {
+		case errors.As(failure, &wrong):
+			to = CheckFailed
+			if _, err := t.ExecContext(ctx, `UPDATE cases SET admitted = max(admitted, 1) WHERE id = ?`, r.ID); err != nil {
+				return err
+			}
+		case some:
+			to = PartlyLoaded
+		}
+		if err := t.move(ctx, r, to, why); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.failed", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Detail: d.Name + ": " + why.What, Data: why})
+	})
+	return errors.Join(failure, err)
+}
+
+// finish is the step after which a case is loaded, and the channel holds what
+// it brought.
+func (g *Gate) finish(ctx context.Context, by Actor, r *row, b *bundle.Bundle) error {
+	return g.step(ctx, "loaded", func(t *tx) error {
+		if err := t.move(ctx, r, Loaded, nil); err != nil {
+			return err
+		}
+		if err := t.hold(ctx, r, b.Manifest()); err != nil {
+			return err
+		}
+		if _, err := t.ExecContext(ctx, `UPDATE cases SET admitted = (SELECT count(*) + 1 FROM leaf) WHERE id = ?`, r.ID); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.loaded", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d destinations, read back", len(g.destinations))})
+	})
+}
+
+// hold replaces what the channel holds, unless a later serial was loaded
+// before.
+func (t *tx) hold(ctx context.Context, r *row, m *bundle.Manifest) error {
+	later, err := exists(ctx, t, `SELECT 1 FROM holding h JOIN cases c ON c.id = h.case_id
+		WHERE h.channel = ? AND (c.epoch > ? OR c.epoch = ? AND c.serial > ?) LIMIT 1`, m.Channel, m.Epoch, m.Epoch, m.Serial)
+	if err != nil || later {
+		return err
+	}
+	if _, err := t.ExecContext(ctx, `DELETE FROM holding WHERE channel = ?`, m.Channel); err != nil {
+		return err
+	}
+	for _, a := range m.Artifacts {
+		if _, err := t.ExecContext(ctx, `INSERT INTO holding (channel, kind, name, version, digest, case_id) VALUES (?, ?, ?, ?, ?, ?)`,
+			m.Channel, a.Kind, a.Name, a.Version, a.Root.Digest.String(), r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/policy"
+	"github.com/packhof/packhof/policy/facts"
+)
+
+// Preview is what the head of a bundle tells, in seconds whatever its size.
+// Nothing of it can be approved: the content has not been looked at.
+type Preview struct {
+	File      string           `json:"file"`
+	Claims    *bundle.Claims   `json:"claims"`
+	Genuine   bool             `json:"genuine"`   // enough of the right keys signed the manifest
+	Accepted  bool             `json:"accepted"`  // and this gate would take it in
+	Problem   *Problem         `json:"problem"`   // why not
+	Signers   []ReviewSigner   `json:"signers"`   // who signed, as the trust root knows them
+	Threshold int              `json:"threshold"` //
+	Missing   []int64          `json:"missing"`   // serials that never arrived before it
+	Known     CaseID           `json:"known"`     // the case of this bundle, 0 if there is none
+	Decision  *policy.Decision `json:"decision"`  // what the policy says of the metadata alone
+}
+
+// Preview tells what is in a bundle, who signed it, and what the policy says
+// of its metadata. It reads the head and the metadata, never the content, and
+// changes nothing.
+func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, err error) {
+	if err := by.needs(MayReceive); err != nil {
+		return nil, err
+	}
+	sealed, damage := bundle.OpenFile(path)
+	if sealed == nil {
+		return nil, damage
+	}
+	defer func() { err = errors.Join(err, sealed.Close()) }()
+	p = &Preview{File: sealed.Name(), Signers: []ReviewSigner{}, Missing: []int64{}}
+	if p.Claims, err = sealed.Claims(); err != nil {
+		return nil, errors.Join(damage, err)
+	}
+	a, err := g.judgeHead(ctx, g.db.read, sealed)
+	if err != nil {
+		p.Problem = asProblem(err)
+		return p, nil
+	}
+	p.Problem, p.Genuine = asProblem(a.refusal), a.bundle != nil
+	if a.bundle == nil {
+		return p, nil
+	}
+	p.Accepted, p.Threshold = a.refusal == nil, a.bundle.Voucher().Threshold()
+	p.Missing = append(p.Missing, a.fresh.missing...)
+	for _, s := range a.bundle.Voucher().Signers() {
+		p.Signers = append(p.Signers, ReviewSigner{Owner: s.Owner, Key: s.ID.String()})
+	}
+	if r, err := liveRow(ctx, g.db.read, a.bundle.Digest()); err != nil {
+		return nil, err
+	} else if r != nil {
+		p.Known = r.ID
+	}
+	p.Decision, err = g.foretell(ctx, a)
+	return p, err
+}
+
+// foretell has the policy judge what the metadata tells.
+func (g *Gate) foretell(ctx context.Context, a admission) (*policy.Decision, error) {
+	held, err := heldBy(ctx, g.db.read, a.bundle.Manifest().Channel)
+	if err != nil {
+		return nil, err
+	}
+	floor, err := floorOf(ctx, g.db.read)
+	if err != nil {
+		return nil, err
+	}
+	in, err := facts.State(ctx, facts.Subject{
+		Bundle: a.bundle, Time: facts.Time{Floor: floor, Wall: g.clock()}, Held: held, Gap: a.fresh.missing,
+		Destinations: g.destinationsOf, Preview: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return g.judge.Evaluate(ctx, in)
+}
+
+// Verification is what proving a whole bundle came to.
+type Verification struct {
+	File     string              `json:"file"`
+	OK       bool                `json:"ok"`
+	Manifest bundle.Digest       `json:"manifest"`
+	Channel  string              `json:"channel"`
+	Serial   int64               `json:"serial"`
+	Checks   []VerificationCheck `json:"checks"`
+}
+
+// VerificationCheck is one thing that was proven.
+type VerificationCheck struct {
+	Name   string `json:"name"`
+	Detail string `json:"detail"`
+}
+
+// VerifyFile proves signatures, audience, freshness and every byte of a bundle
+// by what this gate trusts. It changes nothing; what does not hold is an error.
+func (g *Gate) VerifyFile(ctx context.Context, by Actor, path string, observe func(done, total int64)) (v *Verification, err error) {
+	if err := by.needs(MayReceive); err != nil {
+		return nil, err
+	}
+	sealed, damage := bundle.OpenFile(path)
+	if sealed == nil {
+		return nil, damage
+	}
+	defer func() { err = errors.Join(err, sealed.Close()) }()
+	a, err := g.judgeHead(ctx, g.db.read, sealed)
+	if err != nil {
+		return nil, err
+	}
+	if a.refusal != nil {
+		return nil, a.refusal
+	}
+	m := a.bundle.Manifest()
+	var report func(int64)
+	if observe != nil {
+		var done int64
+		report = func(n int64) { done += n; observe(done, m.Totals.Bytes) }
+	}
+	if err := a.bundle.Check(ctx, report); err != nil {
+		return nil, err
+	}
+	voucher := a.bundle.Voucher()
+	return &Verification{
+		File: sealed.Name(), OK: true, Manifest: a.bundle.Digest(), Channel: m.Channel, Serial: m.Serial,
+		Checks: []VerificationCheck{
+			{"trust root", fmt.Sprintf("version %d, revocations version %d", voucher.RootVersion(), voucher.RevocationsVersion())},
+			{"signatures", signersText(a.bundle)},
+			{"audience", g.id},
+			{"freshness", freshnessText(m, a.fresh)},
+			{"blobs", fmt.Sprintf("%d of %d, %d bytes", m.Totals.Files, m.Totals.Files, m.Totals.Bytes)},
+			{"artifacts", fmt.Sprintf("%d, each whole from its root", len(m.Artifacts))},
+		},
+	}, nil
+}
+
+func freshnessText(m *bundle.Manifest, f freshness) string {
+	place := fmt.Sprintf("%s, epoch %d, serial %d", m.Channel, m.Epoch, m.Serial)
+	switch {
+	case f.again:
+		return place + ", accepted before"
+	case f.fills:
+		return place + ", was missing"
+	case len(f.missing) > 0:
+		return fmt.Sprintf("%s, %d serials before it never arrived", place, len(f.missing))
+	}
+	return place + ", follows what was accepted"
+}

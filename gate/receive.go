@@ -1,0 +1,324 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/signing"
+)
+
+// Receive takes the bundle in the file at path in, as far as it gets without
+// people: judges its head, copies its content into quarantine, looks into it
+// and has the policy decide. What was interrupted, it goes on with; what it has
+// seen already, it does not do twice. The medium is only read.
+//
+// A refusal is an error with evidence and, where somebody has to see it, a case
+// that says so; the case is then returned beside the error.
+func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(Progress)) (c *Case, err error) {
+	if err := by.needs(MayReceive); err != nil {
+		return nil, err
+	}
+	sealed, damage := bundle.OpenFile(path)
+	if sealed == nil {
+		return nil, damage
+	}
+	defer func() { err = errors.Join(err, sealed.Close()) }()
+	head := sealed.Head()
+	release, ok := g.busy.take("manifest " + head.Digest().String())
+	if !ok {
+		return nil, problem.New("case/busy", "this bundle is being received already").With("manifest:  " + head.Digest().String())
+	}
+	defer release()
+	id, b, err := g.admit(ctx, by, sealed, filepath.Base(path))
+	if err != nil {
+		return g.caseBeside(ctx, by, id, err)
+	}
+	if err := g.bringContent(ctx, by, id, b, observe); err != nil {
+		return g.caseBeside(ctx, by, id, err)
+	}
+	if err := g.advance(ctx, by, id, observe); err != nil {
+		return g.caseBeside(ctx, by, id, err)
+	}
+	return g.Case(ctx, by, id)
+}
+
+// caseBeside gives the case together with the error, where there is one.
+func (g *Gate) caseBeside(ctx context.Context, by Actor, id CaseID, err error) (*Case, error) {
+	if id == 0 {
+		return nil, err
+	}
+	c, readErr := g.Case(context.WithoutCancel(ctx), by, id)
+	return c, errors.Join(err, readErr)
+}
+
+// admission is what judging a head came to.
+type admission struct {
+	bundle  *bundle.Bundle
+	trust   *signing.Trust // with what the head brought, even if the bundle is refused
+	before  *signing.Trust
+	fresh   freshness
+	refusal error
+}
+
+// judgeHead holds a head against trust, audience and freshness. It changes
+// nothing; an error is no refusal but a failure of ours.
+func (g *Gate) judgeHead(ctx context.Context, q queryer, sealed *bundle.Sealed) (a admission, err error) {
+	if a.before, err = needTrust(ctx, q); err != nil {
+		return a, err
+	}
+	floor, err := floorOf(ctx, q)
+	if err != nil {
+		return a, err
+	}
+	at := judgingTime(g.clock(), floor)
+	if a.trust, a.refusal = sealed.Trust(a.before, at); a.refusal != nil {
+		return a, nil
+	}
+	if a.bundle, a.refusal = sealed.Verify(a.trust, at); a.refusal != nil {
+		return a, nil
+	}
+	m := a.bundle.Manifest()
+	if a.refusal = g.checkAudience(m); a.refusal != nil {
+		return a, nil
+	}
+	if a.refusal = checkExpiry(m, floor); a.refusal != nil {
+		return a, nil
+	}
+	var refused *problem.Problem
+	if a.fresh, err = checkFreshness(ctx, q, m, a.bundle.Digest(), a.trust.Root()); errors.As(err, &refused) {
+		a.refusal = refused
+		return a, nil
+	}
+	return a, err
+}
+
+// admit is the step in which a head becomes a case, or a refusal.
+func (g *Gate) admit(ctx context.Context, by Actor, sealed *bundle.Sealed, file string) (id CaseID, b *bundle.Bundle, err error) {
+	var refusal error
+	err = g.step(ctx, "admit", func(t *tx) error {
+		a, err := g.judgeHead(ctx, t, sealed)
+		if err != nil {
+			return err
+		}
+		if a.trust != nil && a.trust != a.before {
+			if err := t.adopt(ctx, by, a.before, a.trust); err != nil {
+				return err
+			}
+		}
+		if refusal = a.refusal; refusal != nil {
+			id, err = t.refuse(ctx, by, sealed, file, refusal)
+			return err
+		}
+		b = a.bundle
+		id, err = t.openCase(ctx, by, sealed.Head(), a, file)
+		return err
+	})
+	return id, b, errors.Join(refusal, err)
+}
+
+// openCase makes the case of a head that is genuine and fresh, or finds the one
+// that is there.
+func (t *tx) openCase(ctx context.Context, by Actor, h bundle.Head, a admission, file string) (CaseID, error) {
+	m, digest := a.bundle.Manifest(), a.bundle.Digest()
+	r, err := liveRow(ctx, t, digest)
+	if err != nil {
+		return 0, err
+	}
+	if r != nil && r.State != Blocked && r.State != Expired && r.State != Damaged || r != nil && r.decision != nil {
+		return r.ID, nil
+	}
+	if r == nil {
+		if r, err = t.insertCase(ctx, by, digest, claimsOf(m), file, Received, nil); err != nil {
+			return 0, err
+		}
+	} else if err := t.move(ctx, r, Received, nil); err != nil {
+		return 0, err
+	}
+	missing, err := canonical(append([]int64{}, a.fresh.missing...))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := t.ExecContext(ctx, `UPDATE cases SET missing = ? WHERE id = ?`, string(missing), r.ID); err != nil {
+		return 0, err
+	}
+	if err := t.keepHead(ctx, r.ID, h); err != nil {
+		return 0, err
+	}
+	if err := t.accept(ctx, m, digest, a.fresh); err != nil {
+		return 0, err
+	}
+	return r.ID, t.log(ctx, leaf{Actor: by.Name(), Type: "case.received", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: file + ", signed by " + signersText(a.bundle)})
+}
+
+func signersText(b *bundle.Bundle) string {
+	var names []string
+	for _, s := range b.Voucher().Signers() {
+		names = append(names, s.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// claimed is what a row says of a bundle.
+type claimed struct {
+	channel       string
+	epoch, serial int64
+	size          int64
+	artifacts     int
+}
+
+func claimsOf(m *bundle.Manifest) claimed {
+	return claimed{channel: m.Channel, epoch: m.Epoch, serial: m.Serial, size: m.Totals.Bytes, artifacts: len(m.Artifacts)}
+}
+
+func (t *tx) insertCase(ctx context.Context, by Actor, digest bundle.Digest, c claimed, file string, state State, why *Problem) (*row, error) {
+	text, err := jsonText(why)
+	if err != nil {
+		return nil, err
+	}
+	result, err := t.ExecContext(ctx, `INSERT INTO cases (manifest, state, channel, epoch, serial, size, artifacts, file, submitter, arrived, changed, problem)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, digest.String(), state, c.channel, c.epoch, c.serial, c.size, c.artifacts, file, by.Name(), seconds(t.now), seconds(t.now), text)
+	if err != nil {
+		return nil, err
+	}
+	id, err := result.LastInsertId()
+	if err != nil {
+		return nil, err
+	}
+	return rowOf(ctx, t, id)
+}
+
+// refuse records a refusal. Somebody has to see that an unknown sender or a
+// wrong bundle was here: that is a case. A file that is merely torn is an entry
+// of the audit log.
+func (t *tx) refuse(ctx context.Context, by Actor, sealed *bundle.Sealed, file string, refusal error) (CaseID, error) {
+	head, why := sealed.Head(), asProblem(refusal)
+	digest := head.Digest()
+	state, isCase := refusalState(refusal)
+	claims, err := sealed.Claims()
+	if err != nil || !isCase {
+		return 0, t.log(ctx, leaf{Actor: by.Name(), Type: "bundle.refused", Outcome: outcomeRefused, Detail: file + ": " + why.What, Data: why})
+	}
+	r, err := t.refusedRow(ctx, digest, state)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case r == nil:
+		c := claimed{channel: claims.Channel, epoch: claims.Epoch, serial: claims.Serial, size: claims.Totals.Bytes, artifacts: len(claims.Artifacts)}
+		if r, err = t.insertCase(ctx, by, digest, c, file, state, why); err != nil {
+			return 0, err
+		}
+	case r.State == state && r.decision == nil:
+		text, err := jsonText(why)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := t.ExecContext(ctx, `UPDATE cases SET refusals = refusals + 1, problem = ? WHERE id = ?`, text, r.ID); err != nil {
+			return 0, err
+		}
+	}
+	return r.ID, t.log(ctx, leaf{Actor: by.Name(), Type: "case.refused", Outcome: outcomeRefused, Case: r.ID, Bundle: r.label(), Detail: file + ": " + why.What, Data: why})
+}
+
+// refusedRow finds the case that a refusal belongs to.
+func (t *tx) refusedRow(ctx context.Context, digest bundle.Digest, state State) (*row, error) {
+	if state != NotGenuine {
+		return liveRow(ctx, t, digest)
+	}
+	rows, err := rowsOf(ctx, t, scanRow, `SELECT `+rowColumns+` FROM cases WHERE manifest = ? AND state = ? LIMIT 1`, digest.String(), state)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return rows[0], nil
+}
+
+// refusalState is where a refused head ends, and whether it is a case at all.
+func refusalState(refusal error) (State, bool) {
+	var untrusted *signing.UntrustedError
+	var signed *signing.Error
+	if errors.As(refusal, &untrusted) || errors.As(refusal, &signed) {
+		return NotGenuine, true
+	}
+	switch code := asProblem(refusal).Code; {
+	case code == "freshness/expired":
+		return Expired, true
+	case strings.HasPrefix(code, "freshness/"), strings.HasPrefix(code, "audience/"), strings.HasPrefix(code, "bundle/"):
+		return Blocked, true
+	}
+	return "", false
+}
+
+// bringContent copies what is not here yet.
+func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, observe func(Progress)) error {
+	r, err := rowOf(ctx, g.db.read, id)
+	if err != nil || r.State != Received {
+		return err
+	}
+	if err := g.checkSpace(b); err != nil {
+		return err
+	}
+	m := b.Manifest()
+	if err := g.fault("copy:before"); err != nil {
+		return err
+	}
+	err = b.CopyTo(ctx, g.store, observer(observe, id, "copy", m.Totals.Bytes))
+	if err != nil {
+		return g.copyFailed(ctx, by, r, err)
+	}
+	return g.step(ctx, "verified", func(t *tx) error {
+		if err := t.move(ctx, r, Verified, nil); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.verified", Outcome: outcomeOK, Case: id, Bundle: r.label(), Detail: fmt.Sprintf("%d blobs, %d bytes", m.Totals.Files, m.Totals.Bytes)})
+	})
+}
+
+// copyFailed tells a medium that holds wrong bytes from a copy that could not
+// go on: the first is a state of the case, the second just an error.
+func (g *Gate) copyFailed(ctx context.Context, by Actor, r *row, failure error) error {
+	why := asProblem(failure)
+	if !isDamage(failure, why.Code) {
+		return failure
+	}
+	err := g.step(ctx, "damaged", func(t *tx) error {
+		if err := t.move(ctx, r, Damaged, why); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.damaged", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Detail: why.What, Data: why})
+	})
+	return errors.Join(failure, err)
+}
+
+func isDamage(err error, code string) bool {
+	var damaged *bundle.DamagedError
+	var corrupt *cas.CorruptError
+	return errors.As(err, &damaged) || errors.As(err, &corrupt) ||
+		strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "oci/") || strings.HasPrefix(code, "format/")
+}
+
+// checkSpace refuses before the first byte what cannot fit.
+func (g *Gate) checkSpace(b *bundle.Bundle) error {
+	var need int64
+	for _, blob := range b.Manifest().Blobs {
+		there, err := g.store.Has(blob.Digest, blob.Size)
+		if err != nil {
+			return err
+		}
+		if !there {
+			need += blob.Size
+		}
+	}
+	free, err := bundle.FreeSpace(g.store.Dir())
+	if err != nil || free >= need {
+		return err
+	}
+	return problem.New("gate/full", "there is not enough space for the bundle in %s", g.store.Dir()).
+		With(fmt.Sprintf("needed:  %d bytes", need), fmt.Sprintf("free:    %d bytes", free)).
+		Hint("free space, or move the data directory to a larger disk")
+}

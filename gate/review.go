@@ -1,0 +1,123 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/policy"
+)
+
+// Review is what people decide on: the same for every language and screen. An
+// approval is bound to its Digest, so that any change of the bundle, the
+// policy, the findings or the destinations voids it.
+type Review struct {
+	Case      CaseID         `json:"case"`
+	Manifest  bundle.Digest  `json:"manifest"`
+	Kind      string         `json:"kind"` // content or control
+	Channel   string         `json:"channel"`
+	Epoch     int64          `json:"epoch"`
+	Serial    int64          `json:"serial"`
+	Previous  *bundle.Digest `json:"previous"`
+	Missing   []int64        `json:"missing"` // serials before it that never arrived
+	Created   bundle.Instant `json:"created"`
+	Expires   bundle.Instant `json:"expires"`
+	Note      string         `json:"note"` // of the sender; untrusted text
+	Submitter string         `json:"submitter"`
+
+	Signers            []ReviewSigner    `json:"signers"`
+	Threshold          int               `json:"threshold"`
+	RootVersion        int               `json:"rootVersion"`
+	RevocationsVersion int               `json:"revocationsVersion"`
+	BlobsChecked       int64             `json:"blobsChecked"`
+	BytesChecked       int64             `json:"bytesChecked"`
+	OmittedByTheSender []bundle.Omission `json:"omitted"`
+
+	Verdict        policy.Verdict   `json:"verdict"`
+	PolicyDigest   string           `json:"policyDigest"`
+	FindingsDigest string           `json:"findingsDigest"`
+	Findings       []policy.Finding `json:"findings"`
+	Errors         []policy.Failure `json:"errors"`
+
+	Artifacts []ReviewArtifact `json:"artifacts"`
+	Removed   []ReviewRemoved  `json:"removed"` // in the last release of the channel, and not in this
+	Needed    int              `json:"needed"`  // people who have to approve
+	Waivers   []string         `json:"waivers"` // none yet
+}
+
+// ReviewSigner is one key that vouched.
+type ReviewSigner struct {
+	Owner string `json:"owner"`
+	Key   string `json:"key"` // id, hex
+}
+
+// ReviewArtifact is an artifact with what becomes of it.
+type ReviewArtifact struct {
+	Kind        bundle.Kind      `json:"kind"`
+	Name        string           `json:"name"`
+	Version     string           `json:"version"`
+	Digest      bundle.Digest    `json:"digest"`
+	From        string           `json:"from"`
+	Transport   bundle.Transport `json:"transport"`
+	Verified    bundle.Verified  `json:"verified"`
+	Platforms   []string         `json:"platforms"`
+	Size        int64            `json:"size"`
+	SBOM        []ReviewSBOM     `json:"sbom"`
+	Files       []ReviewFile     `json:"files"`       // of trees; the first 1,000
+	FilesTotal  int              `json:"filesTotal"`  //
+	Change      string           `json:"change"`      // new, updated or unchanged, against what the plant holds
+	FromVersion string           `json:"fromVersion"` // of an update
+	Plan        []ReviewPlan     `json:"plan"`        // one entry a destination that accepts it
+}
+
+// ReviewSBOM is what is known of one subject's bill of materials.
+type ReviewSBOM struct {
+	Subject    bundle.Digest     `json:"subject"`
+	Status     bundle.SBOMStatus `json:"status"`
+	Format     string            `json:"format"`
+	Tool       string            `json:"tool"`
+	Components int               `json:"components"`
+	Reason     string            `json:"reason"`
+}
+
+// ReviewFile is a file of a tree, with what inspection says it is.
+type ReviewFile struct {
+	Path   string        `json:"path"`
+	Size   int64         `json:"size"`
+	Digest bundle.Digest `json:"digest"`
+	Format string        `json:"format"`
+}
+
+// ReviewPlan is the name that an artifact gets at a destination, and what the
+// gate published there under it before.
+type ReviewPlan struct {
+	Destination string         `json:"destination"`
+	Name        string         `json:"name"`
+	Replaces    *bundle.Digest `json:"replaces"`
+}
+
+// ReviewRemoved is an artifact that the channel carried last and does not now.
+// Its names stay as they are.
+type ReviewRemoved struct {
+	Kind    bundle.Kind   `json:"kind"`
+	Name    string        `json:"name"`
+	Version string        `json:"version"`
+	Digest  bundle.Digest `json:"digest"`
+}
+
+// Decision is what a person decided on a case.
+type Decision struct {
+	Actor  string    `json:"actor"`
+	Choice Choice    `json:"choice"`
+	Reason string    `json:"reason"`
+	Review string    `json:"review"` // digest of the review document that was on the page
+	At     time.Time `json:"at"`
+	Counts bool      `json:"counts"` // false once something changed after it
+}
+
+// Choice is yes or no.
+type Choice string
+
+const (
+	Approve Choice = "approve"
+	Reject  Choice = "reject"
+)

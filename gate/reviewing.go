@@ -1,0 +1,135 @@
+package gate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/policy"
+	"github.com/packhof/packhof/policy/facts"
+)
+
+func digestOf(b []byte) bundle.Digest { return cas.DigestOf(b) }
+
+// ReviewPage is a review as somebody is about to decide on it.
+type ReviewPage struct {
+	Review    Review     `json:"review"`
+	Digest    string     `json:"digest"` // of JSON: what a decision is bound to
+	JSON      []byte     `json:"-"`      // the canonical document
+	Decisions []Decision `json:"decisions"`
+}
+
+const maxReviewFiles = 1000
+
+// buildReview writes down what people decide on. It must depend on nothing but
+// the bundle, the decision, what the plant holds and the configuration: two
+// times with the same of these give the same document.
+func (g *Gate) buildReview(ctx context.Context, q queryer, r *row, s *statement, decision *policy.Decision) (*Review, error) {
+	m, voucher := s.bundle.Manifest(), s.bundle.Voucher()
+	findings, err := decision.FindingsDigest()
+	if err != nil {
+		return nil, err
+	}
+	v := &Review{
+		Case: r.ID, Manifest: r.Manifest, Kind: string(m.Kind), Channel: m.Channel, Epoch: m.Epoch, Serial: m.Serial, Previous: m.Previous,
+		Missing: append([]int64{}, r.missing...), Created: m.Created, Expires: m.Expires, Note: m.Note, Submitter: r.Submitter,
+		Signers: []ReviewSigner{}, Threshold: voucher.Threshold(), RootVersion: voucher.RootVersion(), RevocationsVersion: voucher.RevocationsVersion(),
+		BlobsChecked: m.Totals.Files, BytesChecked: m.Totals.Bytes, OmittedByTheSender: append([]bundle.Omission{}, m.Incomplete...),
+		Verdict: decision.Verdict, PolicyDigest: decision.PolicyDigest, FindingsDigest: findings,
+		Findings: append([]policy.Finding{}, decision.Findings...), Errors: append([]policy.Failure{}, decision.Errors...),
+		Artifacts: []ReviewArtifact{}, Removed: []ReviewRemoved{}, Needed: g.needed(decision.Verdict), Waivers: []string{},
+	}
+	for _, signer := range voucher.Signers() {
+		v.Signers = append(v.Signers, ReviewSigner{Owner: signer.Owner, Key: signer.ID.String()})
+	}
+	for i, a := range m.Artifacts {
+		reviewed := reviewArtifact(a, s.input.Artifacts[i])
+		if reviewed.Plan, err = g.planned(ctx, q, a); err != nil {
+			return nil, err
+		}
+		v.Artifacts = append(v.Artifacts, reviewed)
+	}
+	v.Removed = removed(m, s.held)
+	return v, nil
+}
+
+func reviewArtifact(a bundle.Artifact, in policy.Artifact) ReviewArtifact {
+	r := ReviewArtifact{
+		Kind: a.Kind, Name: a.Name, Version: a.Version, Digest: a.Root.Digest, From: a.Origin.From, Transport: a.Origin.Transport,
+		Verified: a.Origin.Verified, Platforms: append([]string{}, a.Platforms...), Size: a.Size, SBOM: []ReviewSBOM{}, Files: []ReviewFile{},
+		FilesTotal: len(in.Inspection.Files), Change: in.Change.State, FromVersion: in.Change.FromVersion, Plan: []ReviewPlan{},
+	}
+	for i, s := range a.SBOM {
+		line := ReviewSBOM{Subject: s.Subject, Status: s.Status, Format: s.Format, Tool: s.Tool, Reason: s.Reason}
+		if i < len(in.SBOM) {
+			line.Components = int(in.SBOM[i].Components)
+		}
+		r.SBOM = append(r.SBOM, line)
+	}
+	for _, f := range in.Inspection.Files[:min(len(in.Inspection.Files), maxReviewFiles)] {
+		d, err := cas.ParseDigest(f.Digest)
+		if err != nil {
+			continue // not reached: facts state digests that they parsed
+		}
+		r.Files = append(r.Files, ReviewFile{Path: f.Path, Size: f.Size, Digest: d, Format: f.Format})
+	}
+	return r
+}
+
+// planned says what an artifact will be called at each destination, and what it
+// would replace there.
+func (g *Gate) planned(ctx context.Context, q queryer, a bundle.Artifact) ([]ReviewPlan, error) {
+	plans := []ReviewPlan{}
+	for _, d := range g.destinations {
+		if !d.accepts(a.Kind) {
+			continue
+		}
+		name := d.Naming.Name(a)
+		held, err := publishedAs(ctx, q, d.Name, name)
+		if err != nil {
+			return nil, err
+		}
+		plan := ReviewPlan{Destination: d.Name, Name: name.String()}
+		if held != nil && held.digest != a.Root.Digest {
+			plan.Replaces = &held.digest
+		}
+		plans = append(plans, plan)
+	}
+	return plans, nil
+}
+
+func (d *Destination) accepts(k bundle.Kind) bool { return slices.Contains(d.Accepts, k) }
+
+// published is a name that the gate set.
+type published struct {
+	digest        bundle.Digest
+	channel       string
+	epoch, serial int64
+}
+
+func publishedAs(ctx context.Context, q queryer, destination string, n Name) (*published, error) {
+	var p published
+	var digest digestColumn
+	err := q.QueryRowContext(ctx, `SELECT n.digest, c.channel, c.epoch, c.serial FROM name n JOIN cases c ON c.id = n.case_id
+		WHERE n.destination = ? AND n.repository = ? AND n.tag = ?`, destination, n.Repository, n.Tag).Scan(&digest, &p.channel, &p.epoch, &p.serial)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	p.digest = digest.value()
+	return &p, err
+}
+
+// removed lists what the channel carried last, in no version now.
+func removed(m *bundle.Manifest, held []facts.Held) []ReviewRemoved {
+	list := []ReviewRemoved{}
+	for _, h := range held {
+		still := slices.ContainsFunc(m.Artifacts, func(a bundle.Artifact) bool { return a.Kind == h.Kind && a.Name == h.Name })
+		if !still {
+			list = append(list, ReviewRemoved{Kind: h.Kind, Name: h.Name, Version: h.Version, Digest: h.Digest})
+		}
+	}
+	return list
+}

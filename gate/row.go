@@ -1,0 +1,238 @@
+package gate
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/policy"
+)
+
+// row is a case as the database has it.
+type row struct {
+	Summary
+	file         string
+	problem      *Problem
+	decision     *policy.Decision
+	review       []byte
+	reviewDigest string
+	missing      []int64
+	admitted     bool
+}
+
+const rowColumns = `id, manifest, state, verdict, channel, epoch, serial, size, artifacts, file, submitter, arrived, changed,
+	problem, decision, review, review_digest, needed, missing, admitted`
+
+func scanRow(s scanner) (*row, error) {
+	var r row
+	var manifest digestColumn
+	var arrived, changed, admitted int64
+	var problemText, decision, review sql.NullString
+	var missing string
+	err := s.Scan(&r.ID, &manifest, &r.State, &r.Verdict, &r.Channel, &r.Epoch, &r.Serial, &r.Size, &r.Artifacts, &r.file, &r.Submitter,
+		&arrived, &changed, &problemText, &decision, &review, &r.reviewDigest, &r.Needed, &missing, &admitted)
+	if err != nil {
+		return nil, err
+	}
+	r.Manifest, r.Arrived, r.Changed, r.admitted = manifest.value(), fromSeconds(arrived), fromSeconds(changed), admitted > 0
+	r.review = []byte(review.String)
+	for text, into := range map[*string]any{&problemText.String: &r.problem, &decision.String: &r.decision, &missing: &r.missing} {
+		if *text == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(*text), into); err != nil {
+			return nil, fmt.Errorf("case %d: %w", r.ID, err)
+		}
+	}
+	r.countFindings()
+	return &r, nil
+}
+
+func (r *row) countFindings() {
+	if r.decision == nil {
+		return
+	}
+	for _, f := range r.decision.Findings {
+		switch f.Level {
+		case policy.LevelDeny:
+			r.Deny++
+		case policy.LevelReview:
+			r.Review++
+		case policy.LevelWarn:
+			r.Warn++
+		}
+	}
+}
+
+func rowOf(ctx context.Context, q queryer, id CaseID) (*row, error) {
+	r, err := scanRow(q.QueryRowContext(ctx, `SELECT `+rowColumns+` FROM cases WHERE id = ?`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, problem.New("case/unknown", "there is no case %d", id).Hint("packhof-gate list")
+	}
+	return r, err
+}
+
+// liveRow finds the case of a manifest, those apart that were not genuine.
+func liveRow(ctx context.Context, q queryer, manifest bundle.Digest) (*row, error) {
+	r, err := scanRow(q.QueryRowContext(ctx, `SELECT `+rowColumns+` FROM cases WHERE manifest = ? AND state <> 'not genuine'`, manifest.String()))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return r, err
+}
+
+// label says which bundle a leaf is about.
+func (r *row) label() *leafBundle {
+	return &leafBundle{Manifest: r.Manifest, Channel: r.Channel, Epoch: r.Epoch, Serial: r.Serial}
+}
+
+// move sets the state of a case, which must not have changed since it was
+// read, and the problem it stands with (nil: none).
+func (t *tx) move(ctx context.Context, r *row, to State, why *Problem) error {
+	text, err := jsonText(why)
+	if err != nil {
+		return err
+	}
+	result, err := t.ExecContext(ctx, `UPDATE cases SET state = ?, problem = ?, changed = ? WHERE id = ? AND state = ?`, to, text, seconds(t.now), r.ID, r.State)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(err, caseBusy(r.ID))
+	}
+	r.State, r.problem = to, why
+	return nil
+}
+
+func caseBusy(id CaseID) error {
+	return problem.New("case/busy", "somebody else works on case %d", id).Hint("try again in a moment")
+}
+
+// jsonText is JSON for a text column; nil pointers are NULL.
+func jsonText[T any](v *T) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// asProblem keeps an error as people met it.
+func asProblem(err error) *Problem {
+	if err == nil {
+		return nil
+	}
+	p := &Problem{Code: "failed", What: err.Error(), Evidence: []string{}}
+	var coded interface{ Code() string }
+	if errors.As(err, &coded) {
+		p.Code = coded.Code()
+	}
+	var evidence interface{ Evidence() []string }
+	if errors.As(err, &evidence) {
+		p.Evidence = append(p.Evidence, evidence.Evidence()...)
+	}
+	var remedy interface{ Remedy() string }
+	if errors.As(err, &remedy) {
+		p.Remedy = remedy.Remedy()
+	}
+	return p
+}
+
+// Err gives the problem back as an error with the same code, evidence and
+// remedy.
+func (p *Problem) Err() error {
+	if p == nil {
+		return nil
+	}
+	return problem.New(p.Code, "%s", p.What).With(p.Evidence...).Hint("%s", p.Remedy)
+}
+
+// keepHead writes the head of a case, as it arrived.
+func (t *tx) keepHead(ctx context.Context, id CaseID, h bundle.Head) error {
+	if _, err := t.ExecContext(ctx, `DELETE FROM head WHERE case_id = ?`, id); err != nil {
+		return err
+	}
+	put := func(kind, name string, b []byte) error {
+		_, err := t.ExecContext(ctx, `INSERT INTO head (case_id, kind, name, bytes) VALUES (?, ?, ?, ?)`, id, kind, name, b)
+		return err
+	}
+	if err := put("manifest", "", h.Manifest); err != nil {
+		return err
+	}
+	for _, r := range h.Roots {
+		if err := put("root", fmt.Sprint(r.Version), r.Bytes); err != nil {
+			return err
+		}
+	}
+	if err := put("revocations", fmt.Sprint(h.Revocations.Version), h.Revocations.Bytes); err != nil {
+		return err
+	}
+	for _, s := range h.Signatures {
+		if err := put("signature", s.Key, s.Bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// headOf reads the head of a case.
+func headOf(ctx context.Context, q queryer, id CaseID) (bundle.Head, error) {
+	type part struct {
+		kind, name string
+		bytes      []byte
+	}
+	var h bundle.Head
+	parts, err := rowsOf(ctx, q, func(s scanner) (part, error) {
+		var p part
+		return p, s.Scan(&p.kind, &p.name, &p.bytes)
+	}, `SELECT kind, name, bytes FROM head WHERE case_id = ?`, id)
+	if err != nil {
+		return h, err
+	}
+	for _, p := range parts {
+		var version int64
+		switch p.kind {
+		case "manifest":
+			h.Manifest = p.bytes
+		case "signature":
+			h.Signatures = append(h.Signatures, bundle.Signature{Key: p.name, Bytes: p.bytes})
+		default:
+			if _, err := fmt.Sscan(p.name, &version); err != nil {
+				return h, fmt.Errorf("case %d: version %q: %w", id, p.name, err)
+			}
+			doc := bundle.TrustDocument{Version: version, Bytes: p.bytes}
+			if p.kind == "root" {
+				h.Roots = append(h.Roots, doc)
+			} else {
+				h.Revocations = doc
+			}
+		}
+	}
+	if h.Manifest == nil {
+		return h, fmt.Errorf("case %d has no head", id)
+	}
+	return h, nil
+}
+
+// bundleOf opens the bundle of a case from rows and store alone, and judges
+// its signatures by the trust of this hour.
+func (g *Gate) bundleOf(ctx context.Context, q queryer, id CaseID) (*bundle.Bundle, error) {
+	head, err := headOf(ctx, q, id)
+	if err != nil {
+		return nil, err
+	}
+	trust, err := needTrust(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	floor, err := floorOf(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	sealed := bundle.OpenSealed(fmt.Sprintf("case %d", id), head, bundle.StoreContent(g.store))
+	return sealed.Verify(trust, judgingTime(g.clock(), floor))
+}
