@@ -1,0 +1,211 @@
+// Package judge runs the policy engine in a bounded child process, so that a
+// rule which never ends, or wants all memory, ends in a decision that blocks
+// and not in a gate that stands still.
+//
+// It never lets anything through by itself: a child that crashes, takes too
+// long, or answers something else than was asked gives a decision with the
+// verdict "error".
+package judge
+
+import (
+	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/packhof/packhof/internal/child"
+	"github.com/packhof/packhof/policy"
+)
+
+// Defaults of Child.
+const (
+	DefaultTimeout = 10 * time.Second
+	DefaultMemory  = 512 << 20 // bytes
+)
+
+// maxRequest holds the facts, the rules and their configuration, escaped as
+// JSON text, which doubles it at worst for what a policy may contain.
+const maxRequest = policy.MaxInput + 2*(policy.MaxPolicySize+policy.MaxConfigSize) + 1<<20
+
+// Child says how to run a judge: a program that calls Serve on its standard
+// streams, usually this program itself with a hidden command.
+type Child struct {
+	Program string   // absolute path
+	Args    []string // such as the name of the hidden command
+	Env     []string // "NAME=value"; all that the child sees of an environment
+	WorkDir string   // absolute, exists; a folder is made in it for each run and removed; "": the system's
+
+	Timeout time.Duration // for everything; 0: DefaultTimeout
+	Memory  int64         // bytes of private memory; 0: DefaultMemory
+}
+
+// request is what a child reads. The digest is what the caller means to have
+// judged; the child refuses to judge by anything else.
+type request struct {
+	Source       policy.Source  `json:"source"`
+	PolicyDigest string         `json:"policyDigest"`
+	Input        jsontext.Value `json:"input"`
+	Milliseconds int64          `json:"milliseconds"` // for judging
+}
+
+// Evaluate judges an input by the rules of a source. What goes wrong with the
+// child or with the policy is in the decision. The error is about the caller:
+// an input that is none, a work directory that cannot be used, or the end of
+// its context.
+func (c Child) Evaluate(ctx context.Context, s policy.Source, in *policy.Input) (*policy.Decision, error) {
+	document, inputDigest, err := in.Encode()
+	if err != nil {
+		return nil, err
+	}
+	policyDigest, err := s.Digest()
+	if err != nil {
+		return nil, err
+	}
+	failed := func(message string) *policy.Decision {
+		return policy.FailedDecision(policyDigest, inputDigest, policy.Failure{Message: message})
+	}
+	ask, err := json.Marshal(request{
+		Source: policy.Source{Modules: s.Rules(), Config: s.Config}, PolicyDigest: policyDigest,
+		Input: document, Milliseconds: judgingTime(c.timeout()).Milliseconds(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("request to the judge: %w", err)
+	}
+	answer, err := c.run(ctx, ask)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("judging: %w", context.Cause(ctx))
+		}
+		if e, ok := errors.AsType[*child.Error](err); ok {
+			return failed(describe(e)), nil
+		}
+		return nil, err
+	}
+	d, err := policy.DecodeDecision(answer, policyDigest, inputDigest)
+	if err != nil {
+		return failed("the judge's answer does not count: " + err.Error()), nil
+	}
+	return d, nil
+}
+
+// judgingTime leaves the child time to say which rule took too long.
+func judgingTime(whole time.Duration) time.Duration { return whole / 4 * 3 }
+
+func (c Child) timeout() time.Duration {
+	if c.Timeout > 0 {
+		return c.Timeout
+	}
+	return DefaultTimeout
+}
+
+func (c Child) run(ctx context.Context, ask []byte) (answer []byte, err error) {
+	dir, err := os.MkdirTemp(c.WorkDir, "judge-")
+	if err != nil {
+		return nil, fmt.Errorf("work directory of the judge: %w", err)
+	}
+	defer func() {
+		if removeErr := os.RemoveAll(dir); err == nil && removeErr != nil {
+			err = fmt.Errorf("work directory of the judge: %w", removeErr)
+		}
+	}()
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("work directory of the judge: %w", err)
+	}
+	memory := c.Memory
+	if memory <= 0 {
+		memory = DefaultMemory
+	}
+	result, err := child.Run(ctx, child.Spec{
+		Path: c.Program, Args: c.Args, Env: c.Env, Dir: dir, Stdin: ask,
+		MaxOutput: policy.MaxDecision, MaxData: memory, MaxFile: 1, Timeout: c.timeout(), NoNetwork: true,
+	})
+	return result.Stdout, err
+}
+
+// describe says what became of the child, with the last it said.
+func describe(e *child.Error) string {
+	text := "the judge failed: " + e.Error()
+	if evidence := e.Evidence(); len(evidence) > 0 {
+		text += ": " + evidence[len(evidence)-1]
+	}
+	return text
+}
+
+// Serve is the child's side: it reads one request, judges, and writes one
+// decision. An error means that nothing was written; the caller prints it to
+// standard error and ends with an exit code that is not 0.
+func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	ask, err := readRequest(in)
+	if err != nil {
+		return err
+	}
+	d, err := ask.judge(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := d.Encode()
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(answer); err != nil {
+		return fmt.Errorf("answer of the judge: %w", err)
+	}
+	return nil
+}
+
+func readRequest(in io.Reader) (*request, error) {
+	text, err := io.ReadAll(io.LimitReader(in, maxRequest+1))
+	if err != nil {
+		return nil, fmt.Errorf("request to the judge: %w", err)
+	}
+	if len(text) > maxRequest {
+		return nil, fmt.Errorf("the request to the judge has more than %d bytes", maxRequest)
+	}
+	var ask request
+	if err := json.Unmarshal(text, &ask, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("request to the judge: %w", err)
+	}
+	if ask.Milliseconds <= 0 {
+		return nil, fmt.Errorf("the request to the judge gives no time")
+	}
+	return &ask, nil
+}
+
+// judge gives a decision that failed where the policy is at fault, so that the
+// reason reaches people whole.
+func (r *request) judge(ctx context.Context) (*policy.Decision, error) {
+	in, err := policy.DecodeInput(r.Input)
+	if err != nil {
+		return nil, err
+	}
+	_, inputDigest, err := in.Encode()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.Milliseconds)*time.Millisecond)
+	defer cancel()
+	p, err := policy.Compile(ctx, r.Source)
+	if err != nil {
+		return policy.FailedDecision(r.PolicyDigest, inputDigest, policy.Failure{Message: whole(err)}), nil
+	}
+	if p.Digest() != r.PolicyDigest {
+		return nil, fmt.Errorf("asked to judge by %.80q with the rules of %s", r.PolicyDigest, p.Digest())
+	}
+	return p.Evaluate(ctx, in)
+}
+
+// whole is an error with its evidence in one line.
+func whole(err error) string {
+	text := err.Error()
+	if e, ok := errors.AsType[*policy.Error](err); ok {
+		for _, line := range e.Evidence() {
+			text += "; " + line
+		}
+	}
+	return text
+}

@@ -1,0 +1,259 @@
+//go:build linux
+
+package judge_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhof/packhof/policy"
+	"github.com/packhof/packhof/policy/judge"
+)
+
+// roleVar makes the test binary play the child.
+const roleVar = "JUDGE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVar); role != "" {
+		os.Exit(play(role))
+	}
+	os.Exit(m.Run())
+}
+
+// play is an honest judge, or one of those that must not be believed.
+func play(role string) int {
+	var answer bytes.Buffer
+	if role != "deaf" {
+		if err := judge.Serve(context.Background(), os.Stdin, &answer); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	text := answer.String()
+	switch role {
+	case "crash":
+		panic("the judge is not well")
+	case "deaf":
+		text = ""
+	case "garbage":
+		text = "allow"
+	case "twice":
+		text += text
+	case "lenient":
+		text = strings.Replace(text, `"verdict":"deny"`, `"verdict":"allow"`, 1)
+	case "forgetful":
+		text = `{"errors":[],"findings":[],"inputDigest":"` + digestIn(text, "inputDigest") + `","policyDigest":"","verdict":"allow"}`
+	case "elsewhere":
+		text = strings.Replace(text, digestIn(text, "inputDigest"), "sha256:"+strings.Repeat("0", 64), 1)
+	case "flood":
+		for {
+			if _, err := os.Stdout.Write(make([]byte, 1<<20)); err != nil {
+				return 1
+			}
+		}
+	}
+	if _, err := io.WriteString(os.Stdout, text); err != nil {
+		return 1
+	}
+	return 0
+}
+
+func digestIn(text, name string) string {
+	_, rest, _ := strings.Cut(text, `"`+name+`":"`)
+	digest, _, _ := strings.Cut(rest, `"`)
+	return digest
+}
+
+func self(t *testing.T, role string) judge.Child {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return judge.Child{Program: program, Env: []string{roleVar + "=" + role}, WorkDir: t.TempDir(), Timeout: time.Minute}
+}
+
+func decide(t *testing.T, c judge.Child, s policy.Source) *policy.Decision {
+	t.Helper()
+	d, err := c.Evaluate(t.Context(), s, input(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func input(t *testing.T) *policy.Input {
+	t.Helper()
+	document, err := os.ReadFile("../testdata/clean.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := policy.DecodeInput(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Artifacts[0].Version = "latest" // gives a finding
+	return in
+}
+
+// rule is a policy of one rule, which denies everything and has more besides.
+func rule(more string) policy.Source {
+	return policy.Source{Config: map[string]any{}, Modules: map[string]string{"no.rego": `# METADATA
+# title: No
+# custom:
+#   kinds: [image, chart, model, dataset, files, packages]
+#   title_de: Nein
+#   message: no
+#   message_de: nein
+#   remedy: none
+#   remedy_de: keine
+package packhof.rules.no
+
+checked contains a.digest if some a in input.artifacts
+
+findings contains {"artifact": a.digest, "level": "deny", "params": {}} if some a in input.artifacts
+` + more}}
+}
+
+func TestChildDecidesAsTheEngineDoes(t *testing.T) {
+	library, err := policy.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]policy.Source{"library": library, "denying": rule("")} {
+		t.Run(name, func(t *testing.T) {
+			p, err := policy.Compile(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := p.Evaluate(t.Context(), input(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want.Verdict == policy.Failed || len(want.Findings) == 0 {
+				t.Fatalf("nothing to compare: %+v", want)
+			}
+			got := decide(t, self(t, "judge"), s)
+			if diff := cmp.Diff(encode(t, want), encode(t, got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func encode(t *testing.T, d *policy.Decision) string {
+	t.Helper()
+	b, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestChildThatCannotBeBelievedBlocks(t *testing.T) {
+	tests := []struct{ role, want string }{
+		{"crash", "ended with exit code 2"},
+		{"deaf", "does not count"},
+		{"garbage", "does not count"},
+		{"twice", "does not count"},
+		{"lenient", "the verdict does not follow"},
+		{"forgetful", "by another policy"},
+		{"elsewhere", "about other facts"},
+		{"flood", "wrote more output"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.role, func(t *testing.T) {
+			c := self(t, tt.role)
+			mustFail(t, decide(t, c, rule("")), "", tt.want)
+			left, err := os.ReadDir(c.WorkDir)
+			if err != nil || len(left) != 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestMissingProgramBlocks(t *testing.T) {
+	c := self(t, "judge")
+	c.Program += "-not-there"
+	mustFail(t, decide(t, c, rule("")), "", "no such program")
+}
+
+func TestPolicyThatDoesNotCompileBlocks(t *testing.T) {
+	mustFail(t, decide(t, self(t, "judge"), rule("nonsense")), "", "no.rego:")
+}
+
+func TestT44Bombs(t *testing.T) {
+	tests := []struct {
+		name, body string
+		change     func(*judge.Child)
+		rule, want string
+	}{
+		{"processor", "bomb if { some i in numbers.range(1, 100000); some j in numbers.range(1, 100000); i * j == -1 }\n", func(c *judge.Child) { c.Timeout = 3 * time.Second }, "*", ""},
+		{"processor in one call", "bomb if { count(numbers.range(1, 10000000000)) == 0 }\n", func(c *judge.Child) { c.Timeout = 3 * time.Second }, "*", ""},
+		{"memory", "bomb if { x := [s | some i in numbers.range(1, 100000000); s := sprintf(\"%0200d\", [i])]; count(x) == 0 }\n", nil, "", "more memory"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := self(t, "judge")
+			if tt.change != nil {
+				tt.change(&c)
+			}
+			s := rule("\nfindings contains {\"artifact\": \"\", \"level\": \"info\", \"params\": {}} if bomb\n\n" + tt.body)
+			d := decide(t, c, s)
+			mustFail(t, d, tt.rule, tt.want)
+		})
+	}
+}
+
+// mustFail wants exactly one error; rule "*" is any.
+func mustFail(t *testing.T, d *policy.Decision, rule, want string) {
+	t.Helper()
+	if d.Verdict != policy.Failed || !d.Verdict.Blocks() || len(d.Errors) == 0 || len(d.Findings) != 0 {
+		t.Fatalf("want an error that blocks, got %+v", d)
+	}
+	if e := d.Errors[len(d.Errors)-1]; rule != "*" && e.Rule != rule || !strings.Contains(e.Message, want) {
+		t.Errorf("want rule %q, %q, got %+v", rule, want, d.Errors)
+	}
+	if d.PolicyDigest == "" || d.InputDigest == "" {
+		t.Errorf("the decision does not say what it is about: %+v", d)
+	}
+}
+
+func TestCallersEndIsAnErrorAndNoDecision(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	d, err := self(t, "judge").Evaluate(ctx, rule(""), input(t))
+	if d != nil || !errors.Is(err, enough) {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
+
+func TestServeRefusesWhatIsNoRequest(t *testing.T) {
+	for _, text := range []string{"", "{}", "null", `{"source":{},"policyDigest":"","input":{},"milliseconds":1000}`, `{"unknown":1}`, strings.Repeat(" ", 8)} {
+		var answer bytes.Buffer
+		if err := judge.Serve(t.Context(), strings.NewReader(text), &answer); err == nil || answer.Len() != 0 {
+			t.Errorf("%q: error %v, answer %q", text, err, answer.String())
+		}
+	}
+}
+
+func FuzzServe(f *testing.F) {
+	f.Add([]byte(`{"source":{"modules":{},"config":{}},"policyDigest":"","input":{},"milliseconds":1000}`))
+	f.Fuzz(func(t *testing.T, ask []byte) {
+		var answer bytes.Buffer
+		if err := judge.Serve(t.Context(), bytes.NewReader(ask), &answer); err != nil && answer.Len() != 0 {
+			t.Errorf("an answer beside an error: %q", answer.String())
+		}
+	})
+}
