@@ -21,7 +21,7 @@ FUZZTIME ?= 20s
 PROGRAMS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/*.go)))))
 MODULES  := . internal/tools
 
-# Where tests find cosign and oras, see internal/testkit/tools.go.
+# Where tests find cosign, oras and versitygw, see internal/testkit/tools.go.
 export PACKHOF_TOOLS := $(CURDIR)/build/tools
 
 .PHONY: help
@@ -65,7 +65,7 @@ HEAVY := github[.]com/anchore/(syft|grype)|github[.]com/sigstore/cosign
 # A line of `go list -test` is a package, or its test program "….test"; those
 # with a bracket in second place are copies compiled for such a program.
 .PHONY: test
-test: system-programs build/tools/cosign build/tools/oras ## install what the tests need, then run all of them
+test: system-programs build/tools/cosign build/tools/oras build/tools/versitygw ## install what the tests need, then run all of them
 	heavy=$$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... |
 	    awk '$$2 !~ /^\[/ && $$0 ~ " ($(HEAVY))/" { sub(/[.]test$$/, "", $$1); print $$1 }' | sort -u)
 	light=$$(go list ./... | grep -vxF "$${heavy:-none}" || true)
