@@ -1,10 +1,11 @@
-// Package registry reads from OCI registries (the OCI distribution
+// Package registry speaks with OCI registries (the OCI distribution
 // specification 1.1, and Docker's before it): references, credentials, TLS,
-// retries, redirects and errors that say what to do. Both shores use it.
+// retries, redirects and errors that say what to do. Both shores use it: a
+// Client reads, and a Writer, which it gives for one repository, writes.
 //
 // It never looks into a manifest or a blob, never follows the urls of a
 // descriptor, and speaks plain HTTP to a host only where the configuration
-// says so. Publishing is the business of whoever takes its RoundTripper.
+// says so. What is written, and in which order, is the business of the caller.
 package registry
 
 import (
@@ -32,8 +33,16 @@ type Config struct {
 	UserAgent string
 	// Sleep waits between attempts; nil means a timer.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Stall is how long a download may bring nothing; 0 means a minute.
+	// Stall is how long a download may bring nothing, and an upload may not
+	// get on; 0 means a minute.
 	Stall time.Duration
+	// Patience is how long a registry may take to answer a request that it has
+	// in full; 0 means a minute. One that keeps its blobs in an object store
+	// copies an upload there before it answers.
+	Patience time.Duration
+	// Bulk speaks HTTP/1.1 only: each upload has a connection to itself, and
+	// none waits for the flow control of HTTP/2.
+	Bulk bool
 }
 
 // Host is what is special about one registry.
@@ -63,7 +72,10 @@ func New(config Config) (*Client, error) {
 	if config.Stall == 0 {
 		config.Stall = time.Minute
 	}
-	h, err := newHosts(config.Hosts)
+	if config.Patience == 0 {
+		config.Patience = time.Minute
+	}
+	h, err := newHosts(config.Hosts, tuning{patience: config.Patience, bulk: config.Bulk})
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,23 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if out.URL.Scheme != "https" && !plain {
 		return nil, plainRefused(out.URL.Host)
 	}
+	if err := fresh(out); err != nil {
+		return nil, err
+	}
 	return g.inner.RoundTrip(out)
+}
+
+// fresh makes sure that a body is sent from its beginning: when a token is
+// over, go-containerregistry gets another one and sends the same request
+// again, whatever was read of its body.
+func fresh(out *http.Request) (err error) {
+	if b, ok := out.Body.(*uploadBody); ok {
+		return b.begin()
+	}
+	if out.Body != nil && out.GetBody != nil {
+		out.Body, err = out.GetBody()
+	}
+	return err
 }
 
 // redirectedFrom is where the server stands that sent us here; nil if none did.

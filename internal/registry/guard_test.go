@@ -42,7 +42,7 @@ func TestT51CredentialsStayAtTheOrigin(t *testing.T) {
 		{from: "http://plain.example/a", to: "http://r.example/b", refused: true},
 	} {
 		t.Run(c.from+" to "+c.to, func(t *testing.T) {
-			h, err := newHosts(map[string]Host{"plain.example": {PlainHTTP: true}, "plain.example:80": {PlainHTTP: true}})
+			h, err := newHosts(map[string]Host{"plain.example": {PlainHTTP: true}, "plain.example:80": {PlainHTTP: true}}, tuning{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestT51CredentialsStayAtTheOrigin(t *testing.T) {
 }
 
 func TestRedirectWithABodyGoesNowhereElse(t *testing.T) {
-	h, err := newHosts(nil)
+	h, err := newHosts(nil, tuning{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestRedirectWithABodyGoesNowhereElse(t *testing.T) {
 }
 
 func TestHTTPSIsNotDowngradedByARedirect(t *testing.T) {
-	h, err := newHosts(map[string]Host{"plain.example": {PlainHTTP: true}})
+	h, err := newHosts(map[string]Host{"plain.example": {PlainHTTP: true}}, tuning{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,14 @@ type hosts struct {
 	public    *http.Transport
 }
 
-func newHosts(config map[string]Host) (*hosts, error) {
-	h := &hosts{plainHTTP: map[string]bool{}, private: map[string]*http.Transport{}, public: newTransport(nil)}
+// tuning is what a Config says about every connection.
+type tuning struct {
+	patience time.Duration
+	bulk     bool
+}
+
+func newHosts(config map[string]Host, tuned tuning) (*hosts, error) {
+	h := &hosts{plainHTTP: map[string]bool{}, private: map[string]*http.Transport{}, public: newTransport(nil, tuned)}
 	for host, special := range config {
 		key := hostKey(host)
 		if !hostForm.MatchString(key) {
@@ -37,21 +43,24 @@ func newHosts(config map[string]Host) (*hosts, error) {
 		if !pool.AppendCertsFromPEM(special.CA) {
 			return nil, problem.New("registry/config", "the ca of host %s holds no PEM certificate", host)
 		}
-		h.private[key] = newTransport(pool)
+		h.private[key] = newTransport(pool, tuned)
 	}
 	return h, nil
 }
 
-func newTransport(pool *x509.CertPool) *http.Transport {
+func newTransport(pool *x509.CertPool, tuned tuning) *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(!tuned.bulk)
 	return &http.Transport{
+		Protocols:             protocols,
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:       &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
-		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   16,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: time.Minute,
+		ResponseHeaderTimeout: tuned.patience,
 		// A blob is hashed as it is stored: nobody on the way may unpack it.
 		DisableCompression: true,
 	}

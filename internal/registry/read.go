@@ -154,13 +154,17 @@ func (c *Client) send(ctx context.Context, rt http.RoundTripper, method string, 
 	if strings.HasPrefix(path, "manifests/") {
 		req.Header.Set("Accept", manifestTypes)
 	}
-	client := http.Client{Transport: rt, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	return following(rt, ref).Do(req)
+}
+
+// following is a client that goes where it is sent, a few times.
+func following(rt http.RoundTripper, ref Reference) *http.Client {
+	return &http.Client{Transport: rt, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {
 			return problem.New("registry/redirect-refused", "%s was sent on more than %d times", ref, maxRedirects)
 		}
 		return nil
 	}}
-	return client.Do(req)
 }
 
 // missing tells a repository that is not there from a tag that is not.
