@@ -61,7 +61,7 @@ func (g *Gate) inspect(ctx context.Context, by Actor, r *row, observe func(Progr
 	if observe != nil {
 		observe(Progress{Case: r.ID, Phase: "inspect"})
 	}
-	reports, err := facts.Inspect(ctx, b, g.openForInspection)
+	reports, err := facts.Inspect(ctx, b, g.openForInspection, inspect.Limits{})
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (g *Gate) inspect(ctx context.Context, by Actor, r *row, observe func(Progr
 	})
 }
 
-func (g *Gate) openForInspection(d bundle.Digest) (facts.File, int64, error) {
+func (g *Gate) openForInspection(d bundle.Digest) (facts.ReadAtCloser, int64, error) {
 	f, err := g.store.OpenUnsafe(d)
 	if err != nil {
 		return nil, 0, err
@@ -93,12 +93,12 @@ func (g *Gate) openForInspection(d bundle.Digest) (facts.File, int64, error) {
 }
 
 // reportsOf reads what inspection found.
-func reportsOf(ctx context.Context, q queryer, id CaseID) (map[bundle.Digest]inspect.Report, error) {
+func reportsOf(ctx context.Context, q queryer, id CaseID) (facts.Reports, error) {
 	var text []byte
 	if err := q.QueryRowContext(ctx, `SELECT coalesce(inspection, '{}') FROM cases WHERE id = ?`, id).Scan(&text); err != nil {
 		return nil, err
 	}
-	var reports map[bundle.Digest]inspect.Report
+	var reports facts.Reports
 	return reports, json.Unmarshal(text, &reports)
 }
 
@@ -127,9 +127,13 @@ func (g *Gate) state(ctx context.Context, q queryer, r *row) (*statement, error)
 	if err != nil {
 		return nil, err
 	}
+	trust, err := needTrust(ctx, q)
+	if err != nil {
+		return nil, err
+	}
 	in, err := facts.State(ctx, facts.Subject{
-		Bundle: b, Time: facts.Time{Floor: floor, Wall: g.clock()}, Held: held, Gap: r.missing,
-		Destinations: g.destinationsOf, Inspection: facts.Reports(reports),
+		Bundle: b, Root: trust.Root(), Time: facts.Time{Floor: floor, Wall: g.clock()}, Held: held, Gap: r.missing,
+		Destinations: g.destinationsOf, Inspection: reports,
 	})
 	return &statement{bundle: b, input: in, held: held}, err
 }

@@ -75,7 +75,7 @@ func (g *Gate) foretell(ctx context.Context, a admission) (*policy.Decision, err
 		return nil, err
 	}
 	in, err := facts.State(ctx, facts.Subject{
-		Bundle: a.bundle, Time: facts.Time{Floor: floor, Wall: g.clock()}, Held: held, Gap: a.fresh.missing,
+		Bundle: a.bundle, Root: a.trust.Root(), Time: facts.Time{Floor: floor, Wall: g.clock()}, Held: held, Gap: a.fresh.missing,
 		Destinations: g.destinationsOf, Preview: true,
 	})
 	if err != nil {

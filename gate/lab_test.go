@@ -1,0 +1,269 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/testkit"
+	"github.com/packhof/packhof/policy"
+	"github.com/packhof/packhof/signing"
+)
+
+// lab is a gate in a folder of its own, with bundles that are meant for it.
+type lab struct {
+	t     testing.TB
+	dir   string
+	id    string
+	clock *testkit.Clock
+	media string
+	sink  *shelf
+	fault func(string) error
+	more  []gate.Destination
+	needs gate.Approvals
+	gate  *gate.Gate
+}
+
+const password = "correct horse battery"
+
+var operator = gate.Console("otto")
+
+// library is the judge of these tests: the rules that ship, without the child
+// process around them.
+type library struct{ policy *policy.Policy }
+
+func (l library) Evaluate(ctx context.Context, in *policy.Input) (*policy.Decision, error) {
+	return l.policy.Evaluate(ctx, in)
+}
+
+func compileLibrary(t testing.TB) *policy.Policy {
+	t.Helper()
+	source, err := policy.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Compile(context.Background(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newLab(t testing.TB) *lab {
+	t.Helper()
+	l := &lab{t: t, dir: filepath.Join(t.TempDir(), "gate"), media: t.TempDir(), clock: testkit.NewClock(testkit.Noon().Add(time.Hour)), needs: gate.Approvals{Allow: 1, Review: 1}}
+	l.sink = &shelf{content: map[string]bundle.Digest{}}
+	enrolment, err := gate.Init(t.Context(), l.dir, gate.InitParams{
+		Owner: "plant@example", Account: "anna", Password: []byte(password), Program: "packhof-gate test", Now: l.clock.Now(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.id = enrolment.Gate
+	l.open()
+	return l
+}
+
+func allKinds() []bundle.Kind { return bundle.Kinds() }
+
+func (l *lab) options() gate.Options {
+	return gate.Options{
+		Dir: l.dir, Clock: l.clock.Now, Program: "packhof-gate test", Approvals: l.needs,
+		Policy: shared(l.t), Judge: library{shared(l.t)}, Faults: func(point string) error {
+			if l.fault == nil {
+				return nil
+			}
+			return l.fault(point)
+		},
+		Destinations: append([]gate.Destination{{Name: gate.DepotName, Accepts: allKinds(), Naming: gate.DefaultNaming(), Sink: l.sink}}, l.more...),
+	}
+}
+
+func (l *lab) open() {
+	l.t.Helper()
+	g, err := gate.Open(l.t.Context(), l.options())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.gate = g
+	l.t.Cleanup(func() { _ = g.Close() })
+}
+
+// restart gives the directory to a new process, so to say.
+func (l *lab) restart() {
+	l.t.Helper()
+	if err := l.gate.Close(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.open()
+}
+
+// sbomless is what the forge makes: a file set whose SBOM is absent, which
+// the library leaves to people.
+func (l *lab) forge(change func(*bundle.Manifest)) *testkit.Forged {
+	l.t.Helper()
+	return testkit.Forge(l.t, func(m *bundle.Manifest) {
+		m.Audience = []string{l.id}
+		if change != nil {
+			change(m)
+		}
+	})
+}
+
+func (l *lab) trust(f *testkit.Forged) {
+	l.t.Helper()
+	if _, err := l.gate.InitTrust(l.t.Context(), gate.Console("root"), f.Root.Bytes, f.Revoked.Bytes); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// medium writes a volume to the medium and gives its path.
+func (l *lab) medium(volume []byte) string {
+	l.t.Helper()
+	path := filepath.Join(l.media, fmt.Sprintf("%s.tar", cas.DigestOf(volume).Short()))
+	if err := os.WriteFile(path, volume, 0o644); err != nil {
+		l.t.Fatal(err)
+	}
+	return path
+}
+
+func (l *lab) receive(f *testkit.Forged) (*gate.Case, error) {
+	return l.gate.Receive(l.t.Context(), operator, l.medium(f.Volume), nil)
+}
+
+func (l *lab) mustReceive(f *testkit.Forged) *gate.Case {
+	l.t.Helper()
+	c, err := l.receive(f)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return c
+}
+
+func (l *lab) anna() gate.Actor {
+	l.t.Helper()
+	actor, err := l.gate.Authenticate(l.t.Context(), "anna", []byte(password))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return actor
+}
+
+func (l *lab) approve(id gate.CaseID) {
+	l.t.Helper()
+	anna := l.anna()
+	page, err := l.gate.Review(l.t.Context(), anna, id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := l.gate.Decide(l.t.Context(), anna, id, gate.Approve, page.Digest, "the supplier is known"); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) mustRelease(id gate.CaseID) *gate.Case {
+	l.t.Helper()
+	c, err := l.gate.Release(l.t.Context(), operator, id, nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return c
+}
+
+func codeOf(err error) string {
+	var coded interface{ Code() string }
+	if errors.As(err, &coded) {
+		return coded.Code()
+	}
+	return ""
+}
+
+// next makes the bundle that follows f in its channel.
+func (l *lab) next(f *testkit.Forged, serial int64) *testkit.Forged {
+	l.t.Helper()
+	head := f.Head
+	digest := head.Digest()
+	return l.forge(func(m *bundle.Manifest) { m.Serial, m.Previous = serial, &digest })
+}
+
+// shelf is a destination in memory. The conformance suite is about real ones;
+// this is about what the gate does with any.
+type shelf struct {
+	content map[string]bundle.Digest // by name
+	put     []bundle.Digest
+	fail    error // of Put
+	refuse  string
+	rotten  bool // Verify fails
+	calls   []string
+}
+
+func (s *shelf) Plan(_ context.Context, r *gate.Release) ([]gate.Action, error) {
+	s.calls = append(s.calls, "plan")
+	var actions []gate.Action
+	for _, n := range r.Names() {
+		a := gate.Action{Name: n, Effect: gate.EffectCreate}
+		if s.refuse != "" {
+			a.Effect, a.Reason = gate.EffectBlocked, s.refuse
+		}
+		actions = append(actions, a)
+	}
+	return actions, nil
+}
+
+func (s *shelf) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gate.Receipt, error) {
+	s.calls = append(s.calls, "put "+a.Name)
+	if s.fail != nil {
+		return gate.Receipt{}, s.fail
+	}
+	for _, blob := range r.Manifest().Blobs {
+		rc, err := r.Open(ctx, blob.Digest)
+		if err != nil {
+			return gate.Receipt{}, err
+		}
+		_, err = io.Copy(io.Discard, rc)
+		if err := errors.Join(err, rc.Close()); err != nil {
+			return gate.Receipt{}, err
+		}
+	}
+	s.put = append(s.put, a.Root.Digest)
+	return gate.Receipt{Location: "shelf/" + r.Name(a).String(), Blobs: 1, Bytes: a.Size}, nil
+}
+
+func (s *shelf) Publish(_ context.Context, _ *gate.Release, names []gate.Name) error {
+	s.calls = append(s.calls, "publish")
+	for _, n := range names {
+		s.content[n.String()] = n.Digest
+	}
+	return nil
+}
+
+func (s *shelf) Verify(_ context.Context, r *gate.Release, a bundle.Artifact) error {
+	s.calls = append(s.calls, "verify "+a.Name)
+	if s.rotten || s.content[r.Name(a).String()] != a.Root.Digest {
+		return errors.New("the shelf holds something else")
+	}
+	return nil
+}
+
+// stranger signs the forged bundle anew with a key that nobody knows.
+func stranger(t testing.TB, f *testkit.Forged) {
+	t.Helper()
+	s, err := testkit.NewSigner("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Signer = s
+	if err := f.Seal(t.Context(), f.Head.Manifest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var _ = signing.RoleRevoke
