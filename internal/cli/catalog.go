@@ -22,7 +22,8 @@ func Lookup(code string) (Entry, bool) {
 
 // Catalog lists every code that a command can print, sorted by code.
 func Catalog() []Entry {
-	all := slices.Concat(generalEntries(), sourceEntries(), registryEntries(), exportEntries(), bundleEntries(), trustEntries(), signingEntries(), scanEntries())
+	all := slices.Concat(generalEntries(), sourceEntries(), registryEntries(), exportEntries(), bundleEntries(), trustEntries(), signingEntries(), scanEntries(),
+		gateEntries(), caseEntries(), destinationEntries(), requestEntries(), s3Entries())
 	slices.SortFunc(all, func(a, b Entry) int {
 		if a.Code < b.Code {
 			return -1

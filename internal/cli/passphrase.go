@@ -20,40 +20,60 @@ import (
 // a flag, since others can read a command line. With confirm the person types
 // it twice.
 func (a *App) Passphrase(ctx context.Context, what string, confirm bool) ([]byte, error) {
-	if path := a.Getenv("PACKHOF_PASSPHRASE_FILE"); path != "" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, fmt.Errorf("read the file that PACKHOF_PASSPHRASE_FILE names: %w", err)
-		}
-		b, err := io.ReadAll(io.LimitReader(f, maxPassphrase))
-		return firstLine(b), errors.Join(err, f.Close())
+	s := secret{variable: "PACKHOF_PASSPHRASE", noun: "passphrase", none: "passphrase/none", command: "passphrase/command"}
+	return a.find(ctx, s, a.Getenv("PACKHOF_PASSPHRASE_FILE"), what, confirm)
+}
+
+// Password asks for the password of an account likewise: from a file, if one
+// is named; from PACKHOF_PASSWORD, from the output of PACKHOF_PASSWORD_COMMAND,
+// or from the person at the terminal.
+func (a *App) Password(ctx context.Context, file, account string, confirm bool) ([]byte, error) {
+	s := secret{variable: "PACKHOF_PASSWORD", noun: "password", none: "password/none", command: "password/command"}
+	return a.find(ctx, s, file, account, confirm)
+}
+
+// secret is a kind of secret: the first of its variables, its name, its codes.
+type secret struct{ variable, noun, none, command string }
+
+func (a *App) find(ctx context.Context, s secret, file, what string, confirm bool) ([]byte, error) {
+	if file != "" {
+		return s.read(file)
 	}
-	if phrase, ok := a.LookupEnv("PACKHOF_PASSPHRASE"); ok {
+	if phrase, ok := a.LookupEnv(s.variable); ok {
 		return []byte(phrase), nil
 	}
-	if command := a.Getenv("PACKHOF_PASSPHRASE_COMMAND"); command != "" {
+	if command := a.Getenv(s.variable + "_COMMAND"); command != "" {
 		out, err := exec.CommandContext(ctx, "/bin/sh", "-c", command).Output()
 		if err != nil {
-			return nil, problem.New("passphrase/command", "the command in PACKHOF_PASSPHRASE_COMMAND failed: %w", err)
+			return nil, problem.New(s.command, "the command in %s_COMMAND failed: %w", s.variable, err)
 		}
 		return firstLine(out), nil
 	}
 	in, ok := a.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return nil, problem.New("passphrase/none", "there is nobody to ask for the passphrase of %s", what).
-			Hint("set PACKHOF_PASSPHRASE_FILE to a file that holds it")
+		return nil, problem.New(s.none, "there is nobody to ask for the %s of %s", s.noun, what).
+			Hint("set %s_FILE to a file that holds it", s.variable)
 	}
-	return a.ask(ctx, in, what, confirm)
+	return a.ask(ctx, in, s.noun, what, confirm)
 }
 
-func (a *App) ask(ctx context.Context, in *os.File, what string, confirm bool) ([]byte, error) {
-	phrase, err := a.readHidden(ctx, in, fmt.Sprintf("passphrase for %s: ", what))
+func (s secret) read(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the file that %s_FILE names: %w", s.variable, err)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxPassphrase))
+	return firstLine(b), errors.Join(err, f.Close())
+}
+
+func (a *App) ask(ctx context.Context, in *os.File, noun, what string, confirm bool) ([]byte, error) {
+	phrase, err := a.readHidden(ctx, in, fmt.Sprintf("%s for %s: ", noun, what))
 	if err != nil || !confirm {
 		return phrase, err
 	}
 	again, err := a.readHidden(ctx, in, "the same again: ")
 	if err == nil && !bytes.Equal(phrase, again) {
-		err = errors.New("the two passphrases differ")
+		err = fmt.Errorf("the two %ss differ", noun)
 	}
 	return phrase, err
 }

@@ -101,6 +101,8 @@ before the configuration file, and that before the built-in default.
   PACKHOF_PASSPHRASE_FILE       file whose first line is the passphrase of the key
   PACKHOF_PASSPHRASE            the passphrase itself
   PACKHOF_PASSPHRASE_COMMAND    shell command that prints it
+  PACKHOF_PASSWORD              password of an account of packhof-gate
+  PACKHOF_PASSWORD_COMMAND      shell command that prints it
   DOCKER_CONFIG                 folder of docker's config.json with credentials
   HTTPS_PROXY, NO_PROXY         proxy, and hosts to reach without it
   TERM=dumb                     lines instead of bars
@@ -112,8 +114,11 @@ Every flag can be given as PACKHOF_ and its name:
 const jsonText = `Documents that -o json prints
 
 Results are one JSON object on stdout with apiVersion "packhof/v1" and a kind:
-Plan, Export, Bundle, Verification, Diff, Trust, Key, Version. Errors are one
-JSON object in a line on stderr, kind Error:
+of packhof Init, Key, Trust, Plan, Export, ExportDryRun, Bundle, Verification,
+CosignCommands, Diff, PolicyCheck, Version; of packhof-gate GateInit, GateTrust,
+User, Users, Serve, GatePreview, GateVerification, GateReceive, Cases, GateCase,
+GateDecision, GatePlan, GateRelease, Doctor, Version. Errors are one JSON object
+in a line on stderr, kind Error:
 
   error     what went wrong, with which object
   evidence  list of lines
@@ -130,6 +135,7 @@ const formatsText = `File formats
   packhof.yaml              packhof/v1, kind Export; schema: schema export
   packhof.lock              packhof.lock/v1, JSON; schema: schema lock
   packhof.ledger            packhof.ledger/v1, a JSON object a line
+  gate.yaml                 packhof/v1, kind Gate; schema: packhof-gate schema gate
   enrol.json                packhof.enrolment/v1; schema: schema enrolment
   <channel>-<serial>.tar    packhof.bundle/v1: a strict USTAR archive that is
                             also an OCI image layout

@@ -1,0 +1,119 @@
+package cli
+
+// What only the gate, or what it speaks with, can give.
+
+func gateEntries() []Entry {
+	return []Entry{
+		{"gate/busy", ExitFailed, "Another process works in the gate's data directory, and it is no serve that could be asked.", "wait for it to end"},
+		{"gate/none", ExitUsage, "A folder is no data directory of a gate.", "packhof-gate init"},
+		{"gate/full", ExitFailed, "There is not enough space for a bundle. Nothing of it was copied.", "free space, or move the data directory to a larger disk"},
+		{"receive/no-bundle", ExitUsage, "A folder holds no bundle.", ""},
+		{"receive/several", ExitUsage, "A folder holds several bundles, and which is meant is not said.", ""},
+		{"serve/address", ExitFailed, "The address to serve at cannot be had.", ""},
+		{"serve/certificate", ExitUsage, "The certificate to serve with, or its key, cannot be used.", ""},
+		{"password/none", ExitUsage, "An account needs its password, and there is no terminal to ask at.", ""},
+		{"password/command", ExitFailed, "The command that should print the password failed.", ""},
+		{"account/exists", ExitFailed, "There is an account of that name already.", ""},
+		{"account/name", ExitUsage, "Text cannot name an account.", ""},
+		{"account/password", ExitUsage, "A password is too short or too long.", ""},
+		{"account/roles", ExitUsage, "An account would have no role, or one that does not exist.", ""},
+		{"account/unknown", ExitUsage, "There is no account of that name.", "packhof-gate user list"},
+		{"login/account-needed", ExitNotLoggedIn, "Decisions need an account: who is merely logged in to the machine cannot decide.", ""},
+		{"login/failed", ExitNotLoggedIn, "Name or password is wrong; which of the two is not told.", ""},
+		{"login/forbidden", ExitNotLoggedIn, "The roles of the account do not allow it.", ""},
+		{"login/needed", ExitNotLoggedIn, "Nobody is logged in, or the session is over.", ""},
+		{"login/password-needed", ExitNotLoggedIn, "A decision needs the password with it.", ""},
+		{"login/wait", ExitNotLoggedIn, "There were too many failed logins.", "try again later"},
+		{"trust/initialised", ExitFailed, "The gate has a trust root already.", ""},
+		{"trust/not-initialised", ExitFailed, "The gate has no trust root yet, so it trusts nobody.", ""},
+		{"trust/root-fingerprint", ExitNotGenuine, "A trust root is not the one whose fingerprint people compared, or nobody has compared it.", ""},
+	}
+}
+
+func caseEntries() []Entry {
+	return []Entry{
+		{"audience/other", ExitDenied, "A bundle is meant for other gates.", ""},
+		{"freshness/epoch", ExitDenied, "A bundle is of another epoch than the trust root says.", ""},
+		{"freshness/equivocation", ExitDenied, "Two different bundles claim the same place in a channel. One of them should not exist.", "ask the sender which is right, by another way than the medium"},
+		{"freshness/expired", ExitDenied, "A bundle is too old.", ""},
+		{"freshness/older", ExitDenied, "A bundle is older than what was accepted already.", ""},
+		{"freshness/too-far", ExitDenied, "A bundle's serial is far ahead of all that came before.", "ask the sender"},
+		{"facts/wrong-size", ExitDamaged, "Content in the store is not as large as the manifest says.", ""},
+		{"policy/denied", ExitDenied, "The policy denies a bundle.", ""},
+		{"policy/error", ExitFailed, "The policy could not decide. That blocks as a denial does.", ""},
+		{"policy/invalid-config", ExitUsage, "A parameter of the policy is unknown, or of another type than the rules expect.", ""},
+		{"policy/invalid-decision", ExitDamaged, "A stored or received decision contradicts itself, or is not about this policy and these facts.", "judge again"},
+		{"policy/invalid-input", ExitFailed, "Facts do not fit the closed schema of the policy's input, or contradict each other. Nothing was judged, and that blocks.", ""},
+		{"policy/invalid-rule", ExitUsage, "A rule does not compile or breaks the contract of rules in docs/policy.md: the evidence says file and line.", ""},
+		{"policy/too-large", ExitFailed, "A policy, its configuration or the facts to be judged are past a limit.", ""},
+		{"policy/unknown-file", ExitUsage, "A policy's folder has a file that is neither a rule (NAME.rego), nor a rule's tests (NAME_test.rego), nor config.json. It would seem to count and would not.", "take the file out of the folder"},
+		{"policy/untested", ExitFailed, "A test of a rule fails, or a rule has no test that fires and no test that passes, so that nothing shows that it works.", ""},
+		{"case/busy", ExitFailed, "Somebody works on the case at this moment.", "try again in a moment"},
+		{"case/changed", ExitWaiting, "Something changed after the approval, which does not hold any more.", ""},
+		{"case/choice", ExitUsage, "A decision is neither approve nor reject.", ""},
+		{"case/decided-already", ExitFailed, "The same person cannot approve twice.", ""},
+		{"case/no-review", ExitFailed, "The case has not been judged, so there is nothing to decide on.", ""},
+		{"case/not-confirmed", ExitFailed, "Nobody confirmed the decision, so nothing was decided.", ""},
+		{"case/not-waiting", ExitFailed, "The case waits for no decision.", ""},
+		{"case/own", ExitNotLoggedIn, "Nobody decides on what they brought in themselves.", ""},
+		{"case/reason", ExitUsage, "A decision lacks its reason, or the reason is too long.", ""},
+		{"case/rejected", ExitRejected, "A person has rejected the case.", ""},
+		{"case/review-changed", ExitFailed, "What is to be decided on is not what was read.", ""},
+		{"case/unfinished", ExitFailed, "The case is not judged yet.", ""},
+		{"case/unknown", ExitUsage, "There is no case of that number.", "packhof-gate list"},
+		{"case/waiting", ExitWaiting, "The case waits for approval.", ""},
+	}
+}
+
+func destinationEntries() []Entry {
+	return []Entry{
+		{"depot/not-found", ExitFailed, "There is no such thing among what was released.", ""},
+		{"depot/withdrawn", ExitDenied, "Something was withdrawn after it had been released.", ""},
+		{"destination/collision", ExitUsage, "Two artifacts would have the same name at a destination.", ""},
+		{"destination/config", ExitUsage, "The settings of a destination cannot be right.", ""},
+		{"destination/mismatch", ExitNoDestination, "What is read back from a destination is not what was loaded.", ""},
+		{"destination/refused", ExitNoDestination, "A destination would not take something.", ""},
+		{"destination/unreachable", ExitNoDestination, "A destination does not answer.", ""},
+	}
+}
+
+func requestEntries() []Entry {
+	return []Entry{
+		{"request/browser-only", ExitUsage, "Sessions are for browsers.", ""},
+		{"request/console-only", ExitUsage, "Files of the gate's machine are named at the machine itself only.", ""},
+		{"request/content-type", ExitUsage, "A request has another content type than it needs.", ""},
+		{"request/cross-origin", ExitNotLoggedIn, "Another site sent a request in somebody's name.", ""},
+		{"request/invalid", ExitUsage, "A request cannot be read.", ""},
+		{"request/method", ExitUsage, "An address does not know a method.", ""},
+		{"request/not-found", ExitUsage, "There is nothing at an address.", ""},
+		{"request/too-large", ExitUsage, "A request is larger than any that is meant.", ""},
+	}
+}
+
+func s3Entries() []Entry {
+	return []Entry{
+		{"s3/clock", ExitNoDestination, "The clock here and the one of an S3 server differ too much for signed requests.", "set both clocks"},
+		{"s3/config", ExitUsage, "The settings of an S3 server cannot be right.", ""},
+		{"s3/content", ExitDamaged, "Content on its way into an object is not what was promised, by size or digest. No object was made.", ""},
+		{"s3/credentials", ExitNotLoggedIn, "An S3 server does not accept the access key or the secret key.", ""},
+		{"s3/denied", ExitNotLoggedIn, "An S3 server knows who asks and does not allow it.", ""},
+		{"s3/exists", ExitFailed, "An object of this name is there already, and it must not be replaced.", ""},
+		{"s3/failed", ExitNoDestination, "An S3 server answers with an error of its own, several times.", ""},
+		{"s3/full", ExitNoDestination, "An S3 server, or the quota of a bucket, is full.", ""},
+		{"s3/interrupted", ExitNoDestination, "A download from an S3 server broke off or stood still.", "run the same command again"},
+		{"s3/key", ExitUsage, "A name cannot be the key of an object: servers would refuse it or read it differently.", ""},
+		{"s3/metadata", ExitUsage, "Metadata of an object cannot be sent: other than printable ASCII, or too long.", ""},
+		{"s3/no-bucket", ExitNoDestination, "An S3 server has no such bucket; buckets are never made by us.", "make the bucket on the server, or correct its name in the settings"},
+		{"s3/not-found", ExitFailed, "A bucket has no such object.", ""},
+		{"s3/plain-http", ExitUsage, "An S3 server speaks http without TLS, which its settings do not allow.", ""},
+		{"s3/protocol", ExitNoDestination, "A host does not answer as an S3 server does.", ""},
+		{"s3/refused", ExitFailed, "An S3 server refused a request.", ""},
+		{"s3/region", ExitUsage, "A bucket belongs to another region than the one in the settings.", ""},
+		{"s3/spoilt", ExitDamaged, "An S3 server received, or holds, other bytes than were sent. No such object was left.", ""},
+		{"s3/stalled", ExitNoDestination, "An S3 server took no more bytes, or did not begin to answer, for too long.", ""},
+		{"s3/tls", ExitNoDestination, "An S3 server shows a certificate that is not valid.", ""},
+		{"s3/tls-unknown-authority", ExitNoDestination, "An S3 server shows a certificate of an authority that this machine does not trust.", ""},
+		{"s3/too-large", ExitFailed, "Content is larger than an S3 object can be.", ""},
+		{"s3/unreachable", ExitNoDestination, "An S3 server does not answer: no network, no such name, refused, broke off.", ""},
+	}
+}
