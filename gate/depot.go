@@ -97,6 +97,8 @@ type DepotStore interface {
 	// Files lists the files of a tree (model, dataset, files, packages) under
 	// a tag, sorted by path; a *NotReleasedError where it is no tree.
 	Files(ctx context.Context, repository, tag string) ([]DepotFile, error)
+	// File looks one of them up by its exact path.
+	File(ctx context.Context, repository, tag, path string) (DepotFile, error)
 	// Open reads a blob that Blob or Files gave, unverified, for serving parts
 	// of it; whoever serves all of it verifies with cas.Verify.
 	Open(ctx context.Context, d bundle.Digest) (io.ReadSeekCloser, error)
@@ -182,17 +184,35 @@ func (d *Depot) Files(ctx context.Context, repository, tag string) ([]DepotFile,
 	if err != nil {
 		return nil, err
 	}
-	files, err := rowsOf(ctx, d.gate.db.read, func(s scanner) (DepotFile, error) {
-		var f DepotFile
-		var digest digestColumn
-		err := s.Scan(&f.Path, &f.Size, &digest)
-		f.Digest = digest.value()
-		return f, err
-	}, `SELECT path, size, blob FROM depot_file WHERE digest = ? ORDER BY path`, t.Digest.String())
+	files, err := rowsOf(ctx, d.gate.db.read, scanFile, `SELECT path, size, blob FROM depot_file WHERE digest = ? ORDER BY path`, t.Digest.String())
 	if err == nil && len(files) == 0 {
 		err = &NotReleasedError{What: fmt.Sprintf("a tree of files %s:%s", repository, tag)}
 	}
 	return files, err
+}
+
+// File implements DepotStore.
+func (d *Depot) File(ctx context.Context, repository, tag, path string) (DepotFile, error) {
+	t, err := d.Tag(ctx, repository, tag)
+	if err != nil {
+		return DepotFile{}, err
+	}
+	f, err := scanFile(d.gate.db.read.QueryRowContext(ctx, `SELECT path, size, blob FROM depot_file WHERE digest = ? AND path = ?`, t.Digest.String(), path))
+	if errors.Is(err, sql.ErrNoRows) {
+		return f, &NotReleasedError{What: fmt.Sprintf("the file %.200q of %s:%s", path, repository, tag)}
+	}
+	if err != nil {
+		return f, err
+	}
+	return f, d.withdrawn(ctx, f.Digest)
+}
+
+func scanFile(s scanner) (DepotFile, error) {
+	var f DepotFile
+	var digest digestColumn
+	err := s.Scan(&f.Path, &f.Size, &digest)
+	f.Digest = digest.value()
+	return f, err
 }
 
 // Open implements DepotStore. It gives only what some repository shows.

@@ -15,7 +15,6 @@ import (
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
-	"github.com/packhof/packhof/signing"
 )
 
 // lab is a gate in a folder of its own, with bundles that are meant for it.
@@ -60,7 +59,7 @@ func compileLibrary(t testing.TB) *policy.Policy {
 func newLab(t testing.TB) *lab {
 	t.Helper()
 	l := &lab{t: t, dir: filepath.Join(t.TempDir(), "gate"), media: t.TempDir(), clock: testkit.NewClock(testkit.Noon().Add(time.Hour)), needs: gate.Approvals{Allow: 1, Review: 1}}
-	l.sink = &shelf{content: map[string]bundle.Digest{}}
+	l.sink = newShelf()
 	enrolment, err := gate.Init(t.Context(), l.dir, gate.InitParams{
 		Owner: "plant@example", Account: "anna", Password: []byte(password), Program: "packhof-gate test", Now: l.clock.Now(),
 	})
@@ -106,8 +105,8 @@ func (l *lab) restart() {
 	l.open()
 }
 
-// sbomless is what the forge makes: a file set whose SBOM is absent, which
-// the library leaves to people.
+// forge makes a small bundle for this gate: a file set whose SBOM is absent,
+// which the library leaves to people.
 func (l *lab) forge(change func(*bundle.Manifest)) *testkit.Forged {
 	l.t.Helper()
 	return testkit.Forge(l.t, func(m *bundle.Manifest) {
@@ -202,11 +201,11 @@ type shelf struct {
 	fail    error // of Put
 	refuse  string
 	rotten  bool // Verify fails
-	calls   []string
 }
 
+func newShelf() *shelf { return &shelf{content: map[string]bundle.Digest{}} }
+
 func (s *shelf) Plan(_ context.Context, r *gate.Release) ([]gate.Action, error) {
-	s.calls = append(s.calls, "plan")
 	var actions []gate.Action
 	for _, n := range r.Names() {
 		a := gate.Action{Name: n, Effect: gate.EffectCreate}
@@ -219,7 +218,6 @@ func (s *shelf) Plan(_ context.Context, r *gate.Release) ([]gate.Action, error) 
 }
 
 func (s *shelf) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gate.Receipt, error) {
-	s.calls = append(s.calls, "put "+a.Name)
 	if s.fail != nil {
 		return gate.Receipt{}, s.fail
 	}
@@ -238,7 +236,6 @@ func (s *shelf) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (ga
 }
 
 func (s *shelf) Publish(_ context.Context, _ *gate.Release, names []gate.Name) error {
-	s.calls = append(s.calls, "publish")
 	for _, n := range names {
 		s.content[n.String()] = n.Digest
 	}
@@ -246,7 +243,6 @@ func (s *shelf) Publish(_ context.Context, _ *gate.Release, names []gate.Name) e
 }
 
 func (s *shelf) Verify(_ context.Context, r *gate.Release, a bundle.Artifact) error {
-	s.calls = append(s.calls, "verify "+a.Name)
 	if s.rotten || s.content[r.Name(a).String()] != a.Root.Digest {
 		return errors.New("the shelf holds something else")
 	}
@@ -265,5 +261,3 @@ func stranger(t testing.TB, f *testkit.Forged) {
 		t.Fatal(err)
 	}
 }
-
-var _ = signing.RoleRevoke
