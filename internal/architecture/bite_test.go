@@ -81,8 +81,8 @@ func TestRulesBite(t *testing.T) {
 			graph: drawn("./bundle: ./signing ./policy/facts", "./gate/s3: ./gate ./gate/dir", "./gate: ./bundle", "./attic: ./bundle"),
 			want: []string{
 				"./attic has no floor",
-				"./bundle (floor 2) imports ./policy/facts (floor 3)",
-				"./gate/s3 (floor 5) imports ./gate/dir (floor 5)",
+				"./bundle (floor 2) imports ./policy/facts (floor 4)",
+				"./gate/s3 (floor 6) imports ./gate/dir (floor 6)",
 			},
 		},
 		"folders to and fro": {
