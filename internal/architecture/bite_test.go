@@ -114,7 +114,7 @@ func TestMisspeltPatternsAreFound(t *testing.T) {
 	modules := map[string]string{"github.com/anchore/syft": "v1.57.1", "github.com/distribution/distribution/v3": "v3.1.2"}
 	got := unknownPatterns([]string{
 		"./mirror/...", "./miror/...", "./gate/*", "./gate/harbour", "./...", "*", "net/http",
-		syft, distribution, "github.com/anchore/syf/...", echo, "github.com/labstack/ekko/...",
+		syft, distribution, "github.com/anchore/syf/...", helm, "github.com/labstack/ekko/...",
 	}, modules)
 	want := []string{"./miror/...", "./gate/harbour", "github.com/anchore/syf/...", "github.com/labstack/ekko/..."}
 	if diff := cmp.Diff(want, got); diff != "" {
