@@ -1,0 +1,183 @@
+package web
+
+import (
+	_ "embed"
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+//go:embed openapi.json
+var description []byte
+
+func (s *server) apiDescription(c echo.Context) error {
+	return c.Blob(http.StatusOK, "application/json", description)
+}
+
+func (s *server) apiTrust(c echo.Context) error {
+	status, err := s.gate.TrustStatus(c.Request().Context(), actorOf(c))
+	if err != nil {
+		return err
+	}
+	return answer(c, status)
+}
+
+func (s *server) apiChangeTrust(c echo.Context) error {
+	var body trustBody
+	if err := readJSON(c, &body); err != nil {
+		return err
+	}
+	first, later := len(body.Root) > 0, len(body.Document) > 0
+	if first == later || later && len(body.Revocations) > 0 {
+		return problem.New("request/invalid", "the request brings either a root, with or without revocations, or one later document")
+	}
+	if !first {
+		status, err := s.gate.UpdateTrust(c.Request().Context(), actorOf(c), body.Document)
+		if err != nil {
+			return err
+		}
+		return answer(c, status)
+	}
+	var revocations []byte // nil when there are none
+	if len(body.Revocations) > 0 {
+		revocations = body.Revocations
+	}
+	status, err := s.gate.InitTrust(c.Request().Context(), actorOf(c), body.Root, revocations)
+	if err != nil {
+		return err
+	}
+	return answer(c, status)
+}
+
+func (s *server) apiUsers(c echo.Context) error {
+	users, err := s.gate.Users(c.Request().Context(), actorOf(c))
+	if err != nil {
+		return err
+	}
+	return answer(c, usersAnswer{users})
+}
+
+func (s *server) apiAddUser(c echo.Context) error {
+	var body accountBody
+	if err := readJSON(c, &body); err != nil {
+		return err
+	}
+	if err := s.gate.AddUser(c.Request().Context(), actorOf(c), body.Name, body.Roles, []byte(body.Password)); err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusCreated, "application/json", struct{}{})
+}
+
+func (s *server) apiSetPassword(c echo.Context) error {
+	var body passwordBody
+	if err := readJSON(c, &body); err != nil {
+		return err
+	}
+	if err := s.gate.SetPassword(c.Request().Context(), actorOf(c), c.Param("name"), []byte(body.Password)); err != nil {
+		return err
+	}
+	return answer(c, struct{}{})
+}
+
+func (s *server) apiDoctor(c echo.Context) error {
+	checks, err := s.gate.Doctor(c.Request().Context(), actorOf(c))
+	if err != nil {
+		return err
+	}
+	return answer(c, doctorAnswer{checks})
+}
+
+// mayRead refuses those who may not read: the depot has no doorkeeper of its
+// own, since plant clients need no account.
+func mayRead(who gate.Actor) error {
+	if !who.May(gate.MayRead) {
+		return problem.New("login/forbidden", "the account %s may not do this", who.Name()).With("needed:  the permission to read")
+	}
+	return nil
+}
+
+func (s *server) apiVersion(c echo.Context) error {
+	return answer(c, versionAnswer{s.options.Version, s.gate.ID()})
+}
+
+func (s *server) apiEnrolment(c echo.Context) error {
+	b, err := s.gate.EnrolmentFile()
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, "application/json", b)
+}
+
+func (s *server) apiDepot(c echo.Context) error {
+	if err := mayRead(actorOf(c)); err != nil {
+		return err
+	}
+	limit := depotPage
+	if text := c.QueryParam("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > depotPage {
+			return problem.New("request/invalid", "limit is a number from 1 to %d", depotPage)
+		}
+		limit = n
+	}
+	listing, err := s.depot(c, c.QueryParam("after"), limit)
+	if err != nil {
+		return err
+	}
+	return answer(c, listing)
+}
+
+const (
+	depotPage = 100  // repositories in one listing
+	depotTags = 1000 // of a repository
+)
+
+func (s *server) depot(c echo.Context, after string, limit int) (*depotListing, error) {
+	ctx, depot := c.Request().Context(), s.gate.Depot()
+	names, err := depot.Repositories(ctx, after, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	listing := &depotListing{Repositories: []depotRepository{}}
+	if len(names) > limit {
+		names = names[:limit]
+		listing.Next = names[limit-1]
+	}
+	for _, name := range names {
+		tags, err := depot.Tags(ctx, name, "", depotTags)
+		if err != nil {
+			return nil, err
+		}
+		listing.Repositories = append(listing.Repositories, depotRepository{name, tags})
+	}
+	return listing, nil
+}
+
+func (s *server) apiLogin(c echo.Context) error {
+	var body loginBody
+	if err := readJSON(c, &body); err != nil {
+		return err
+	}
+	who, err := s.gate.Authenticate(c.Request().Context(), body.Account, []byte(body.Password))
+	if err != nil {
+		return err
+	}
+	if err := s.startSession(c, who); err != nil {
+		return err
+	}
+	return answer(c, sessionAnswer{who.Name(), who.Roles()})
+}
+
+func (s *server) apiLogout(c echo.Context) error {
+	if err := readNothing(c); err != nil {
+		return err
+	}
+	if err := s.endSession(c); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

@@ -1,0 +1,180 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/testkit"
+)
+
+// complaints are what a browser reports: breaches of the content security
+// policy, script errors, files that are not there.
+type complaints struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (c *complaints) listen(event any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e := event.(type) {
+	case *log.EventEntryAdded:
+		c.list = append(c.list, fmt.Sprintf("%s %s: %s (%s)", e.Entry.Source, e.Entry.Level, e.Entry.Text, e.Entry.URL))
+	case *runtime.EventExceptionThrown:
+		c.list = append(c.list, e.ExceptionDetails.Error())
+	case *runtime.EventConsoleAPICalled:
+		c.list = append(c.list, fmt.Sprintf("console.%s: %v", e.Type, e.Args))
+	}
+}
+
+func (c *complaints) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := c.list
+	c.list = nil
+	return list
+}
+
+// openBrowser starts a real Chromium with a profile of its own, that talks to
+// nobody but the page it is given.
+func openBrowser(t *testing.T, lang string) (context.Context, *complaints) {
+	t.Helper()
+	program := testkit.Tool(t, "chromium")
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 800),
+		chromedp.Flag("ignore-certificate-errors", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-first-run", true), chromedp.Flag("lang", lang),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.Flag("password-store", "basic"),
+	)
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	// Events that are newer than the library's description of the protocol
+	// are none that the test needs.
+	ctx, closeTab := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
+	t.Cleanup(closeTab)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(cancel)
+	c := &complaints{}
+	chromedp.ListenTarget(ctx, c.listen)
+	err := chromedp.Run(ctx, log.Enable(), network.Enable(), network.SetExtraHTTPHeaders(network.Headers{"Accept-Language": lang}),
+		emulation.SetDeviceMetricsOverride(1280, 800, 1, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ctx, c
+}
+
+// journey is somebody's way through the screens.
+type journey struct {
+	t        *testing.T
+	ctx      context.Context
+	heard    *complaints
+	lang     string
+	pictures string // folder for screenshots; "" for none
+}
+
+func (j *journey) do(what string, actions ...chromedp.Action) {
+	j.t.Helper()
+	if err := chromedp.Run(j.ctx, actions...); err != nil {
+		j.t.Fatalf("%s: %v", what, err)
+	}
+	for _, complaint := range j.heard.take() {
+		j.t.Errorf("%s: %s", what, complaint)
+	}
+}
+
+// sees waits for a screen, and keeps a picture of it.
+func (j *journey) sees(name, selector string, texts ...string) {
+	j.t.Helper()
+	var body string
+	j.do(name, chromedp.WaitVisible(selector, chromedp.ByQuery), chromedp.Text("body", &body, chromedp.ByQuery))
+	for _, want := range texts {
+		if !strings.Contains(body, want) {
+			j.t.Errorf("%s does not show %q:\n%s", name, want, body)
+		}
+	}
+	if j.pictures == "" {
+		return
+	}
+	var picture, whole []byte
+	j.do("picture of "+name, chromedp.CaptureScreenshot(&picture), chromedp.FullScreenshot(&whole, 100))
+	for suffix, b := range map[string][]byte{"": picture, "-whole": whole} {
+		if err := os.WriteFile(filepath.Join(j.pictures, name+"-"+j.lang+suffix+".png"), b, 0o600); err != nil {
+			j.t.Fatal(err)
+		}
+	}
+}
+
+// TestJourneyInARealBrowser logs in, looks at the inbox, reads a review,
+// approves it, and sees that it is. Whatever the browser has to complain about
+// fails it. PACKHOF_SCREENSHOTS names a folder for pictures.
+func TestJourneyInARealBrowser(t *testing.T) {
+	for lang, want := range map[string]struct{ inbox, review, confirm, approved string }{
+		"de": {"Ihre Entscheidung fehlt", "Entscheidung nötig: ", "Vorgang 1 freigeben?", "freigegeben"},
+		"en": {"your decision is missing", "Decision needed: ", "Approve case 1?", "approved"},
+	} {
+		t.Run(lang, func(t *testing.T) {
+			testkit.Tool(t, "chromium")
+			l := newLab(t)
+			l.richCase()
+			l.receive(l.stranger())
+			ctx, heard := openBrowser(t, lang)
+			j := &journey{t: t, ctx: ctx, heard: heard, lang: lang, pictures: os.Getenv("PACKHOF_SCREENSHOTS")}
+
+			j.do("open", chromedp.Navigate(l.server.URL+"/"))
+			j.sees("login", "#account")
+			j.do("log in", chromedp.SendKeys("#account", officer, chromedp.ByQuery), chromedp.SendKeys("#password", passwordOf(officer), chromedp.ByQuery), chromedp.Submit("#password", chromedp.ByQuery))
+			j.sees("inbox", "table.cases", want.inbox)
+			j.do("open the case", chromedp.Click(`a[href="/cases/1"]`, chromedp.ByQuery))
+			j.sees("review", "#decision", want.review, "<script>")
+			j.do("open the details", chromedp.Click("details.artifact summary", chromedp.ByQuery))
+			j.sees("details", "details[open]")
+			j.do("decide", chromedp.Click(`input[value="approve"]`, chromedp.ByQuery), chromedp.SendKeys("#reason", "agreed with the sender", chromedp.ByQuery), chromedp.Submit("#reason", chromedp.ByQuery))
+			j.sees("confirm", "button.approve", want.confirm, "agreed with the sender", "depot")
+			j.do("confirm", chromedp.SendKeys("#password", passwordOf(officer), chromedp.ByQuery), chromedp.Submit("#password", chromedp.ByQuery))
+			j.sees("approved", "#decisions", want.approved, "agreed with the sender")
+			for _, screen := range []string{"cases/2", "cases?tab=blocked", "depot", "system"} {
+				j.do(screen, chromedp.Navigate(l.server.URL+"/"+screen))
+				j.sees(strings.NewReplacer("/", "-", "?tab=", "-").Replace(screen), "h1")
+			}
+			if c, err := l.gate.Case(t.Context(), gate.Console("root"), 1); err != nil || c.State != gate.Approved {
+				t.Errorf("%+v, %v", c, err)
+			}
+		})
+	}
+}
+
+// richCase waits for a decision on several artifacts, some of which have names
+// that would like to be more than names.
+func (l *lab) richCase() {
+	l.t.Helper()
+	l.trust()
+	f := l.forge(func(m *bundle.Manifest) {
+		m.Note = "Weekly delivery.\nNew: settings of line 4. <script>document.title='owned'</script>"
+	})
+	add := func(kind bundle.Kind, name, path string, content []byte) {
+		f.AddTree(l.t, kind, name, []bundle.File{{Path: path, Size: int64(len(content)), Digest: f.Content.Add(content)}})
+	}
+	add(bundle.Dataset, "line-4-images", "images/part-0001.csv", testkit.Bytes("images", 300_000))
+	add(bundle.Files, "plc-settings-with-a-rather-long-name-that-needs-room-in-every-table", "settings/<script>alert(1)</script>.json", []byte(`{"line": 4}`))
+	manifest, err := bundle.EncodeManifest(f.Manifest)
+	l.must(err)
+	l.must(f.Seal(l.t.Context(), manifest))
+	if c := l.receive(f); c.State != gate.Awaiting {
+		l.t.Fatalf("%s: %+v", c.State, c.Problem)
+	}
+}

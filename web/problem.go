@@ -1,0 +1,101 @@
+package web
+
+import (
+	"encoding/json/v2"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/packhof/packhof/internal/cli"
+)
+
+// problemDocument is an error as the API gives it: RFC 9457, with the members
+// of an error of ours. The exit code of a command follows from Code.
+type problemDocument struct {
+	Title    string   `json:"title,omitzero"`  // of the status; left out in a stream
+	Status   int      `json:"status,omitzero"` //
+	Detail   string   `json:"detail"`
+	Code     string   `json:"code"`
+	Evidence []string `json:"evidence"`
+	Remedy   string   `json:"remedy"`
+}
+
+// documentOf asks an error for what a person needs to know.
+func documentOf(err error) problemDocument {
+	p := problemDocument{Detail: err.Error(), Code: cli.CodeOf(err), Evidence: []string{}}
+	var evident interface{ Evidence() []string }
+	if errors.As(err, &evident) {
+		p.Evidence = append(p.Evidence, evident.Evidence()...)
+	}
+	var remedied interface{ Remedy() string }
+	if errors.As(err, &remedied) {
+		p.Remedy = remedied.Remedy()
+	}
+	return p
+}
+
+// statusOf gives the status that fits a code.
+func statusOf(code string) int {
+	switch code {
+	case "failed", "interrupted":
+		return http.StatusInternalServerError
+	case "login/needed", "login/failed", "login/password-needed":
+		return http.StatusUnauthorized
+	case "login/wait":
+		return http.StatusTooManyRequests
+	case "request/cross-origin", "request/console-only":
+		return http.StatusForbidden
+	case "request/not-found", "case/unknown", "account/unknown", "depot/not-found", "request/browser-only":
+		return http.StatusNotFound
+	case "request/method":
+		return http.StatusMethodNotAllowed
+	case "request/too-large":
+		return http.StatusRequestEntityTooLarge
+	case "request/content-type":
+		return http.StatusUnsupportedMediaType
+	}
+	group, _, _ := strings.Cut(code, "/")
+	switch group {
+	case "login":
+		return http.StatusForbidden
+	case "case", "gate":
+		return http.StatusConflict
+	case "request":
+		return http.StatusBadRequest
+	case "disk":
+		return http.StatusInsufficientStorage
+	}
+	return http.StatusUnprocessableEntity
+}
+
+func writeProblem(c echo.Context, err error) error {
+	p := documentOf(err)
+	p.Status = statusOf(p.Code)
+	p.Title = http.StatusText(p.Status)
+	if p.Status == http.StatusUnauthorized {
+		c.Response().Header().Set("WWW-Authenticate", "Session") // not Basic: browsers would ask for a password by themselves
+	}
+	return writeJSON(c, p.Status, "application/problem+json", p)
+}
+
+// writeJSON answers with a document. It is whole before the first byte of it
+// is sent.
+func writeJSON(c echo.Context, status int, contentType string, v any) error {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	return c.Blob(status, contentType, append(b, '\n'))
+}
+
+func answer(c echo.Context, v any) error { return writeJSON(c, http.StatusOK, "application/json", v) }
+
+// codeOf gives the code of an error, and "" for none.
+func codeOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return cli.CodeOf(err)
+}

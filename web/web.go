@@ -1,0 +1,88 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// Options is what the handlers need besides the gate.
+type Options struct {
+	Clock   func() time.Time // its location is the time zone of the screens
+	Version string           // name and version of the program, such as "packhof-gate 1.2.0"
+
+	// Secure says that people come over TLS. Without it the session's cookie
+	// lacks the protection that browsers give to secure ones: for tests.
+	Secure bool
+
+	// Background runs what outlives the request that started it, and is given
+	// its error: a release that was started in a browser. Without it releases
+	// are started at the console only.
+	Background func(task func(context.Context) error)
+}
+
+// server is one of the two faces of a gate.
+type server struct {
+	gate    *gate.Gate
+	options Options
+	// user names the user of the operating system behind a request; nil where
+	// people come over the network.
+	user   func(*http.Request) string
+	assets *assets
+	screen map[string]*screens // by language
+}
+
+// New gives the screens and the API for the network: accounts log in, by a
+// session or for each request, and nobody names paths of the gate's machine.
+func New(g *gate.Gate, o Options) (http.Handler, error) {
+	if g == nil || o.Clock == nil {
+		return nil, errors.New("the screens need a gate and a clock")
+	}
+	s := &server{gate: g, options: o, screen: map[string]*screens{}}
+	var err error
+	if s.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	for _, lang := range languages() {
+		if s.screen[lang], err = loadScreens(lang, s.assets, o.Clock); err != nil {
+			return nil, err
+		}
+	}
+	return s.handler(append(apiRoutes(), pageRoutes()...)), nil
+}
+
+// NewConsole gives the API for the socket in the data directory, and for the
+// same in process. user names who is at the other end, as the kernel says; for
+// "" everything is refused.
+func NewConsole(g *gate.Gate, o Options, user func(*http.Request) string) (http.Handler, error) {
+	if g == nil || o.Clock == nil || user == nil {
+		return nil, errors.New("the console needs a gate, a clock and the names of its users")
+	}
+	s := &server{gate: g, options: o, user: user}
+	return s.handler(apiRoutes()), nil
+}
+
+func (s *server) console() bool { return s.user != nil }
+
+// actor tells who asks: an account whose name and password come along, the
+// account of a session, or the user at the console.
+func (s *server) actor(r *http.Request) (gate.Actor, error) {
+	if name, password, ok := r.BasicAuth(); ok && isAPI(r) {
+		return s.gate.Authenticate(r.Context(), name, []byte(password))
+	}
+	if s.console() {
+		if name := s.user(r); name != "" {
+			return gate.Console(name), nil
+		}
+		return gate.Actor{}, problem.New("login/needed", "nobody knows who is at the console")
+	}
+	cookie, err := r.Cookie(s.cookieName())
+	if err != nil {
+		return gate.Actor{}, problem.New("login/needed", "nobody is logged in").Hint("log in")
+	}
+	return s.gate.Session(r.Context(), cookie.Value)
+}
