@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Limits bound one inspection. A zero field means its default.
@@ -90,12 +91,12 @@ func (p place) inside(name string) place {
 
 const maxDetail = 300
 
-// clip keeps what is quoted short.
+// clip keeps what is quoted short, and UTF-8 whatever the file has.
 func clip(s string) string {
 	if len(s) > maxDetail {
-		return s[:maxDetail-3] + "..."
+		s = s[:maxDetail-10] + "..."
 	}
-	return s
+	return strings.ToValidUTF8(s, "?")
 }
 
 func (s *scan) find(at place, code, format string, args ...any) {

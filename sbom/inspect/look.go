@@ -103,9 +103,9 @@ func (s *scan) pickleBesides(f *source, format Format, at place) (Format, error)
 	return format, s.settle(at, Pickle, s.pickles(f, 0, at))
 }
 
-// remark adds the findings that follow from the format alone.
+// remark adds the findings that follow from the format alone, and from the
+// name.
 func (s *scan) remark(format Format, at place) {
-	says, mismatch := compare(at.name, format)
 	switch format {
 	case Pickle:
 		s.find(at, CodePickle, "")
@@ -115,10 +115,14 @@ func (s *scan) remark(format Format, at place) {
 		s.find(at, CodeScript, "")
 	case LFSStub:
 		s.find(at, CodeStub, "the content itself is not here")
-	case Text:
-		if says == pythonSource {
-			s.find(at, CodePython, "")
-		}
+	}
+	s.remarkName(format, at)
+}
+
+func (s *scan) remarkName(format Format, at place) {
+	says, mismatch := compare(at.name, format)
+	if says == pythonSource && format == Text {
+		s.find(at, CodePython, "")
 	}
 	if mismatch {
 		s.find(at, CodeMismatch, "the name says %s, the content is %s", says, format)

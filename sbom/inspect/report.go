@@ -1,5 +1,7 @@
 package inspect
 
+import "strings"
+
 // Format is what a file is.
 type Format string
 
@@ -107,4 +109,28 @@ func (r Report) Has(code string) bool {
 		}
 	}
 	return false
+}
+
+// Named is the report as it would be under another name: one content can be
+// in a bundle under several. It changes nothing in r.
+func (r Report) Named(name string) Report {
+	s := &scan{limits: Limits{Findings: len(r.Findings) + 2}, seen: map[Finding]bool{}, report: r}
+	s.report.Findings = []Finding{}
+	for _, f := range r.Findings {
+		if f.Path != "" || f.Code != CodeMismatch && f.Code != CodePython {
+			s.report.Findings = append(s.report.Findings, f)
+		}
+	}
+	s.remarkName(r.Format, place{name: name})
+	s.report.NameSays, s.report.Mismatch = compare(name, r.Format)
+	return s.report
+}
+
+// Hinders tells whether a finding of a code makes its file unreadable.
+func Hinders(code string) bool {
+	switch code {
+	case CodeArchiveLimit, CodeFileLimit, CodeOpaque, CodeShort, CodeZipEncrypted:
+		return true
+	}
+	return strings.HasSuffix(code, codeMalformed)
 }
