@@ -75,6 +75,9 @@ func (p *Policy) evaluateRule(ctx context.Context, r Rule, in *Input, value ast.
 	}
 	query := p.ready[r.ID]
 	results, err := query.Eval(ctx, rego.EvalParsedInput(value))
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
 	if err != nil {
 		return nil, err
 	}

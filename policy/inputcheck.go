@@ -18,15 +18,8 @@ const MaxInput = 32 << 20
 // another. Errors are *Error with code policy/invalid-input or
 // policy/too-large.
 func DecodeInput(document []byte) (*Input, error) {
-	if len(document) > MaxInput {
-		return nil, fault(codeTooLarge, "the facts have %d bytes, more than the %d allowed", len(document), MaxInput)
-	}
-	d := jsontext.NewDecoder(bytes.NewReader(document))
-	if err := inputSchema().check(d); err != nil {
+	if err := checkForm(document); err != nil {
 		return nil, err
-	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return nil, fault(codeInvalidInput, "something follows the facts")
 	}
 	var in Input
 	if err := json.Unmarshal(document, &in, json.RejectUnknownMembers(true)); err != nil {
@@ -38,6 +31,21 @@ func DecodeInput(document []byte) (*Input, error) {
 	return &in, nil
 }
 
+// checkForm holds the limit and the schema.
+func checkForm(document []byte) error {
+	if len(document) > MaxInput {
+		return fault(codeTooLarge, "the facts have %d bytes, more than the %d allowed", len(document), MaxInput)
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(document))
+	if err := inputSchema().check(d); err != nil {
+		return err
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return fault(codeInvalidInput, "something follows the facts")
+	}
+	return nil
+}
+
 // Encode gives the canonical bytes (RFC 8785) of an input and their digest,
 // after the same checks as DecodeInput.
 func (in *Input) Encode() (document []byte, digest string, err error) {
@@ -45,7 +53,10 @@ func (in *Input) Encode() (document []byte, digest string, err error) {
 	if err != nil {
 		return nil, "", fault(codeInvalidInput, "the facts cannot be written").because(err)
 	}
-	if _, err := DecodeInput(raw); err != nil {
+	if err := checkForm(raw); err != nil {
+		return nil, "", err
+	}
+	if err := in.consistent(); err != nil {
 		return nil, "", err
 	}
 	value := jsontext.Value(raw)

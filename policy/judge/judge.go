@@ -183,15 +183,15 @@ func (r *request) judge(ctx context.Context) (*policy.Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, inputDigest, err := in.Encode()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.Milliseconds)*time.Millisecond)
+	limit := time.Duration(r.Milliseconds) * time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %s", limit))
 	defer cancel()
+	ctx, stop := within(ctx)
+	defer stop()
 	p, err := policy.Compile(ctx, r.Source)
 	if err != nil {
-		return policy.FailedDecision(r.PolicyDigest, inputDigest, policy.Failure{Message: whole(err)}), nil
+		_, inputDigest, encodeErr := in.Encode()
+		return policy.FailedDecision(r.PolicyDigest, inputDigest, policy.Failure{Message: whole(err)}), encodeErr
 	}
 	if p.Digest() != r.PolicyDigest {
 		return nil, fmt.Errorf("asked to judge by %.80q with the rules of %s", r.PolicyDigest, p.Digest())

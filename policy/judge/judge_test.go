@@ -193,24 +193,21 @@ func TestPolicyThatDoesNotCompileBlocks(t *testing.T) {
 }
 
 func TestT44Bombs(t *testing.T) {
-	tests := []struct {
-		name, body string
-		change     func(*judge.Child)
-		rule, want string
-	}{
-		{"processor", "bomb if { some i in numbers.range(1, 100000); some j in numbers.range(1, 100000); i * j == -1 }\n", func(c *judge.Child) { c.Timeout = 3 * time.Second }, "*", ""},
-		{"processor in one call", "bomb if { count(numbers.range(1, 10000000000)) == 0 }\n", func(c *judge.Child) { c.Timeout = 3 * time.Second }, "*", ""},
-		{"memory", "bomb if { x := [s | some i in numbers.range(1, 100000000); s := sprintf(\"%0200d\", [i])]; count(x) == 0 }\n", nil, "", "more memory"},
+	tests := []struct{ name, body string }{
+		{"processor", "bomb if { some i in numbers.range(1, 100000); some j in numbers.range(1, 100000); i * j == -1 }\n"},
+		{"processor in one call", "bomb if { count(numbers.range(1, 10000000000)) == 0 }\n"},
+		{"memory", "bomb if { y := sprintf(\"%01000000d\", [1]); x := [s | some i in numbers.range(1, 5000); s := concat(\"\", [y, format_int(i, 10)])]; count(x) == 0 }\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := self(t, "judge")
-			if tt.change != nil {
-				tt.change(&c)
+			if tt.name != "memory" { // whose end is not a matter of time
+				c.Timeout = 4 * time.Second
 			}
 			s := rule("\nfindings contains {\"artifact\": \"\", \"level\": \"info\", \"params\": {}} if bomb\n\n" + tt.body)
 			d := decide(t, c, s)
-			mustFail(t, d, tt.rule, tt.want)
+			mustFail(t, d, "*", "") // who stops it, the judge or its bounds, depends on the machine
+			t.Log(d.Errors)
 		})
 	}
 }
