@@ -170,15 +170,30 @@ func (f *Forged) addTree(kind bundle.Kind, name string, files []bundle.File) err
 		SBOM:   []bundle.SBOM{{Subject: tree.Root.Digest, Status: bundle.SBOMAbsent, Reason: "made by hand"}},
 	}
 	for _, document := range tree.Documents {
-		f.Content.Add(document)
-		artifact.Size += AddBlob(f.Manifest, document, bundle.RoleMetadata)
+		artifact.Size += f.hold(document, bundle.RoleMetadata)
 	}
+	own := map[bundle.Digest]bool{}
 	for _, file := range files {
-		addBlob(f.Manifest, bundle.Blob{Digest: file.Digest, Size: file.Size, Role: bundle.RoleContent})
-		artifact.Size += file.Size
+		if !own[file.Digest] {
+			own[file.Digest] = true
+			artifact.Size += f.name(bundle.Blob{Digest: file.Digest, Size: file.Size, Role: bundle.RoleContent})
+		}
 	}
 	f.Manifest.Artifacts = append(f.Manifest.Artifacts, artifact)
 	return nil
+}
+
+// hold takes a blob in and names it, once; it returns its size.
+func (f *Forged) hold(b []byte, role bundle.Role) int64 {
+	return f.name(bundle.Blob{Digest: f.Content.Add(b), Size: int64(len(b)), Role: role})
+}
+
+// name names a blob in the manifest unless it is there, and returns its size.
+func (f *Forged) name(b bundle.Blob) int64 {
+	if _, there := f.Manifest.Blob(b.Digest); !there {
+		addBlob(f.Manifest, b)
+	}
+	return b.Size
 }
 
 // AddBlob names a blob in the manifest and returns its size.
