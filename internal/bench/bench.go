@@ -48,7 +48,7 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	for _, part := range []func() error{b.upstream, b.export, b.verify} {
+	for _, part := range []func() error{b.upstream, b.export, b.verify, b.inward} {
 		if err := part(); err != nil {
 			return err
 		}

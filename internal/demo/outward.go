@@ -46,7 +46,7 @@ channel: plant-7
 note: First model of the inspection line
 hosts:
   "REGISTRY":
-    plainHTTP: true
+    ca: certs/ca.crt
 artifacts:
   - image: REGISTRY/line/inspector:1.4
   - kind: model
@@ -59,17 +59,13 @@ artifacts:
     dir: data/scratches
 `
 
-// enrol takes the enrolment of a gate that stands for the plant's.
+// enrol takes the enrolment of the plant's gate.
 func (d *demo) enrol() error {
 	d.say("the plant's gate is enrolled, after comparing its fingerprint")
-	raw, err := os.ReadFile("testdata/enrol.json")
-	if err != nil {
+	if _, err := d.show("host", "cp ../plant/gate/enrol.json ."); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(d.dir, "host", "enrol.json"), raw, 0o644); err != nil {
-		return err
-	}
-	_, err = d.show("host", `packhof trust add-gate enrol.json --fingerprint "$(sha256sum <enrol.json | cut -c1-64)" | grep -A1 '^GATE'`)
+	_, err := d.show("host", `packhof trust add-gate enrol.json --fingerprint "$(sha256sum <enrol.json | cut -c1-64)" | grep -A1 '^GATE'`)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/packhof/packhof/internal/testkit"
@@ -27,6 +28,8 @@ type demo struct {
 	step     int
 	script   strings.Builder // all of it, for transcript.txt
 	upstream *testkit.Registry
+	address  string    // of the gate
+	server   *exec.Cmd // the gate, while it serves
 }
 
 // run plays the scenes in order.
@@ -34,18 +37,23 @@ func (d *demo) run() error {
 	if err := d.prepare(); err != nil {
 		return err
 	}
-	for _, scene := range []func() error{d.outward} {
+	for _, scene := range []func() error{d.makeGate, d.outward, d.inward} {
 		if err := scene(); err != nil {
 			return err
 		}
 	}
 	d.finish("ok")
 	transcript := filepath.Join(d.dir, "transcript.txt")
+	d.farewell()
 	fmt.Printf("\nDone in %.0f s. Look around in %s; what every command said: %s\n", time.Since(d.begun).Seconds(), d.dir, transcript)
 	return os.WriteFile(transcript, []byte(d.script.String()), 0o644)
 }
 
 func (d *demo) close() {
+	if d.server != nil {
+		_ = d.server.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+		_ = d.server.Wait()
+	}
 	if d.upstream != nil {
 		_ = d.upstream.Close() // the process ends anyway
 	}
@@ -122,15 +130,20 @@ func (d *demo) quietly(folder, line string) (string, error) {
 func (d *demo) shell(folder, line string) (stdout, both string, err error) {
 	c := exec.CommandContext(d.ctx, "/bin/sh", "-c", line)
 	c.Dir = filepath.Join(d.dir, folder)
-	c.Env = append(os.Environ(),
-		"PATH="+strings.Join([]string{d.bin, d.tools, os.Getenv("PATH")}, string(os.PathListSeparator)),
-		"PACKHOF_PASSPHRASE=demo", "TMPDIR="+d.dir)
+	c.Env = d.environment()
 	var out, all transcript
 	c.Stdout, c.Stderr = io.MultiWriter(&out, &all), &all
 	if err := c.Run(); err != nil {
 		return out.text(), all.text(), fmt.Errorf("%s: %w", line, err)
 	}
 	return out.text(), all.text(), nil
+}
+
+// environment is what every program of the demo sees.
+func (d *demo) environment() []string {
+	return append(os.Environ(),
+		"PATH="+strings.Join([]string{d.bin, d.tools, os.Getenv("PATH")}, string(os.PathListSeparator)),
+		"PACKHOF_PASSPHRASE=demo", "TMPDIR="+d.dir, "PACKHOF_DATA="+filepath.Join(d.dir, "plant", "gate"))
 }
 
 // transcript takes what several streams write, in the order in which it comes.

@@ -18,7 +18,7 @@ import (
 // together from this machine's own files, a model and a dataset.
 func (d *demo) startUpstream() error {
 	var err error
-	if d.upstream, err = testkit.StartRegistry(); err != nil {
+	if d.upstream, err = testkit.StartRegistry(testkit.WithTLS()); err != nil {
 		return err
 	}
 	image, err := machineImage()
@@ -32,7 +32,10 @@ func (d *demo) startUpstream() error {
 	if err != nil {
 		return err
 	}
+	certs := filepath.Join(d.dir, "host", "certs")
 	return errors.Join(
+		os.MkdirAll(certs, 0o755),
+		os.WriteFile(filepath.Join(certs, "ca.crt"), d.upstream.CAPEM(), 0o644),
 		os.CopyFS(filepath.Join(d.dir, "host", "models", "inspector"), model),
 		os.CopyFS(filepath.Join(d.dir, "host", "data", "scratches"), testkit.Dataset("demo", 2000)))
 }
