@@ -25,9 +25,9 @@ const (
 // Sizes in bytes.
 const (
 	// provenFirst is the size up to which a blob is proven before its first
-	// byte is sent, so that damage is an answer and not a cut connection. Every
-	// manifest is smaller.
-	provenFirst = 4 << 20
+	// byte is sent, so that damage is an answer and not a cut connection. Few
+	// manifests are larger.
+	provenFirst = 1 << 20
 	// heldBack is how much of a larger one waits for the proof.
 	heldBack = 64 << 10
 )

@@ -34,7 +34,7 @@ func withBlob(t testing.TB, size int) (s *shelf, d bundle.Digest, content []byte
 
 // sizes around the limits at which the way of proving changes.
 func sizes() []int {
-	return []int{0, 1, 511, 512, 513, provenFirst - 1, provenFirst, provenFirst + 1, provenFirst + heldBack, 11 << 20}
+	return []int{0, 1, 511, 512, 513, provenFirst - 1, provenFirst, provenFirst + 1, provenFirst + heldBack, 3 << 20}
 }
 
 func TestWholeBlobs(t *testing.T) {
@@ -125,11 +125,16 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// spoil changes one byte of the stored file, in place, and sets the time of
-// modification back, as damage of a disk does not show.
+// spoil changes one byte of a stored blob.
 func spoil(t *testing.T, s *shelf, d bundle.Digest, at int64) {
 	t.Helper()
-	name := s.store.Path(d)
+	spoilFile(t, s.store.Path(d), at)
+}
+
+// spoilFile changes one byte in place and sets the time of modification back,
+// as damage of a disk does not show.
+func spoilFile(t *testing.T, name string, at int64) {
+	t.Helper()
 	info := must(os.Stat(name))
 	if err := os.Chmod(name, 0o600); err != nil {
 		t.Fatal(err)
@@ -175,9 +180,31 @@ func TestDamageNeverArrivesWhole(t *testing.T) {
 	}
 }
 
+// The same over HTTP/2, where a connection is not cut but a stream reset.
+func TestDamageOverHTTP2(t *testing.T) {
+	for _, size := range []int{1000, 2 << 20} {
+		s, d, content, path := withBlob(t, size)
+		server := s.serveTLS()
+		for _, damaged := range []bool{false, true} {
+			if damaged {
+				spoil(t, s, d, int64(size)/2)
+			}
+			response := must(server.Client().Get(server.URL + path))
+			body, err := io.ReadAll(response.Body)
+			whole := err == nil && response.StatusCode == 200
+			if response.ProtoMajor != 2 || whole == damaged || whole && !bytes.Equal(body, content) {
+				t.Errorf("%s, damaged %t: %d, %d bytes, %v", response.Proto, damaged, response.StatusCode, len(body), err)
+			}
+			if err := response.Body.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestSizeThatIsNotThePromised(t *testing.T) {
 	for _, change := range []int64{-1, 1} {
-		s, d, content, path := withBlob(t, 6<<20)
+		s, d, content, path := withBlob(t, 2<<20)
 		if err := os.Chmod(s.store.Path(d), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +230,7 @@ func TestSizeThatIsNotThePromised(t *testing.T) {
 // What is remembered of a proof ends with any change of the file, and with the
 // hour.
 func TestProofsAreForgotten(t *testing.T) {
-	s, d, content, path := withBlob(t, 6<<20)
+	s, d, content, path := withBlob(t, 2<<20)
 	clock := testkit.NewClock(testkit.Noon())
 	server := s.serve(Options{Clock: clock.Now})
 	// A request opens the file to send it, and once more where it proves it.
@@ -246,7 +273,7 @@ func TestNothingIsRememberedWithoutAClock(t *testing.T) {
 
 // A file that takes another's place while a client reads is not mixed with it.
 func TestFileReplacedWhileItIsSent(t *testing.T) {
-	s, d, content, _ := withBlob(t, 6<<20)
+	s, d, content, _ := withBlob(t, 2<<20)
 	p := newProver(s.Open, nil)
 	f, info, err := asFile(must(s.Open(t.Context(), d)))
 	if err != nil {
@@ -282,7 +309,7 @@ func (s *slowOpen) Stat() (os.FileInfo, error) { return s.file.Stat() }
 // However many ask for a blob at once, it is proven once; and not at all any
 // more when all of them are gone.
 func TestOneProofForAll(t *testing.T) {
-	s, d, content, _ := withBlob(t, 6<<20)
+	s, d, content, _ := withBlob(t, 2<<20)
 	open := make(chan struct{})
 	p := newProver(func(context.Context, bundle.Digest) (io.ReadSeekCloser, error) {
 		f, err := s.store.OpenUnsafe(d)
@@ -357,7 +384,7 @@ func TestContentThatIsNoFileIsRefused(t *testing.T) {
 }
 
 func TestConcurrentPulls(t *testing.T) {
-	s, d, content, path := withBlob(t, 9<<20)
+	s, d, content, path := withBlob(t, 3<<20)
 	server := s.serve(Options{})
 	want := sha256.Sum256(content)
 	var group sync.WaitGroup

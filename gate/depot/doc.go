@@ -14,9 +14,10 @@
 // does not. Proving runs beside the sending, once for all clients that ask for
 // the same blob, and is remembered for an hour together with what the file
 // system knows of the file (device, inode, size, times of modification and
-// change): within that hour the kernel sends the file by itself. A part of a
-// blob, which only a range request gets, is not proven: whoever joins parts
-// compares the digest of the whole.
+// change): within that hour the file is sent as it is, by the kernel itself
+// where the connection is not encrypted. A part of a blob, which only a range
+// request gets, is not proven: whoever joins parts compares the digest of the
+// whole.
 //
 // It never writes, never reads a path that a client named, never sends what a
 // browser would run, and takes nothing from a request but names, digests and

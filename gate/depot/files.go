@@ -43,17 +43,17 @@ func (s *server) answerFiles(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return nil
 	}
+	if inside != "" && inside != sumsName {
+		return s.file(w, r, tag, inside)
+	}
 	files, err := s.store.Files(r.Context(), tag.Repository, tag.Tag)
 	if err != nil {
 		return err
 	}
-	switch inside {
-	case "":
-		return s.listing(w, r, tag, files)
-	case sumsName:
+	if inside == sumsName {
 		return s.sums(w, files)
 	}
-	return s.file(w, r, files, inside)
+	return s.listing(w, r, tag, files)
 }
 
 // treePath is where a tree is served.
@@ -75,21 +75,24 @@ func (s *server) find(ctx context.Context, text string) (tag gate.DepotTag, insi
 			return tag, c.inside, nil
 		}
 	}
-	return gate.DepotTag{}, "", noFile()
+	return gate.DepotTag{}, "", &gate.NotReleasedError{What: "a tree of that name"}
 }
-
-func noFile() error { return &gate.NotReleasedError{What: "a file or tree of that name"} }
 
 // candidate is one way to read <repository>/<tag>/<path>.
 type candidate struct{ repository, tag, inside string }
 
 // candidates lists the ways, longest repository first.
 func candidates(text string) (ways []candidate) {
+	start := 0 // of the part that ends at end
 	for end := 0; end <= maxRepository && end < len(text); end++ {
-		if text[end] != '/' || !validRepository(text[:end]) {
+		if text[end] != '/' {
 			continue
 		}
-		tag, inside, _ := strings.Cut(text[end+1:], "/")
+		if !validRepository(text[start:end]) {
+			break // and so is everything longer
+		}
+		start = end + 1
+		tag, inside, _ := strings.Cut(text[start:], "/")
 		if validTag(tag) {
 			ways = append(ways, candidate{text[:end], tag, inside})
 		}
@@ -105,12 +108,11 @@ func isTree(k bundle.Kind) bool {
 
 // file gives one file. It is always offered for saving, never for showing:
 // what lies in a tree is not ours, and must not speak in our name.
-func (s *server) file(w http.ResponseWriter, r *http.Request, files []gate.DepotFile, name string) error {
-	i, ok := slices.BinarySearchFunc(files, name, func(f gate.DepotFile, name string) int { return strings.Compare(f.Path, name) })
-	if !ok {
-		return noFile()
+func (s *server) file(w http.ResponseWriter, r *http.Request, tag gate.DepotTag, name string) error {
+	f, err := s.store.File(r.Context(), tag.Repository, tag.Tag, name)
+	if err != nil {
+		return err
 	}
-	f := files[i]
 	w.Header().Set("Content-Disposition", disposition(f.Path))
 	return s.content(w, r, item{digest: f.Digest, size: f.Size, mediaType: mediaTypeOf(f.Path), caching: cacheByName})
 }

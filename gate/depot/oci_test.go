@@ -20,7 +20,7 @@ import (
 func stocked(t testing.TB) (s *shelf, image, tree bundle.OCIDescriptor) {
 	t.Helper()
 	s = newShelf(t)
-	image = s.addImage("team/app", "1.0", must(testkit.Image(testkit.ImageSpec{Seed: "app", PayloadSize: 5 << 20})))
+	image = s.addImage("team/app", "1.0", must(testkit.Image(testkit.ImageSpec{Seed: "app", PayloadSize: 2 << 20})))
 	tree = s.addTree("models/tiny", "v1", bundle.Model, map[string]string{"config.json": "{}", "weights/part 1.bin": "1234567890", "index.html": "<script>alert(1)</script>"})
 	return s, image, tree
 }

@@ -230,6 +230,19 @@ func (s *shelf) Files(ctx context.Context, repository, tag string) ([]gate.Depot
 	return s.trees[t.Digest], nil
 }
 
+func (s *shelf) File(ctx context.Context, repository, tag, path string) (gate.DepotFile, error) {
+	files, err := s.Files(ctx, repository, tag)
+	if err != nil {
+		return gate.DepotFile{}, err
+	}
+	for _, f := range files {
+		if f.Path == path {
+			return f, s.denied(f.Digest)
+		}
+	}
+	return gate.DepotFile{}, &gate.NotReleasedError{What: path}
+}
+
 func (s *shelf) Open(_ context.Context, d bundle.Digest) (io.ReadSeekCloser, error) {
 	s.opened.Add(1)
 	if err := s.denied(d); err != nil {
@@ -249,10 +262,12 @@ func (s *shelf) serve(o Options) *httptest.Server {
 	return server
 }
 
-// serveTLS is serve with TLS.
+// serveTLS is serve with TLS, and HTTP/2 for those who can.
 func (s *shelf) serveTLS() *httptest.Server {
 	s.t.Helper()
-	server := httptest.NewTLSServer(Handler(s, Options{Clock: testkit.NewClock(testkit.Noon()).Now}))
+	server := httptest.NewUnstartedServer(Handler(s, Options{Clock: testkit.NewClock(testkit.Noon()).Now}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
 	s.t.Cleanup(server.Close)
 	return server
 }

@@ -21,33 +21,43 @@ type Sink struct {
 	view func() gate.DepotStore
 }
 
-// New makes the Sink. view gives what clients see; it is asked at Verify only,
-// since a gate is opened with its destinations and so comes after them.
+// New makes the Sink. view gives what clients see; it is asked whenever that
+// matters and not before, since a gate is opened with its destinations and so
+// comes after them.
 func New(view func() gate.DepotStore) *Sink { return &Sink{view: view} }
 
 var _ gate.Sink = (*Sink)(nil)
 
-// Plan says what becomes of each name. Nothing stands in the way of a row.
+// Plan says what becomes of each name. Nothing stands in the way of a row, and
+// nothing has to be moved for it.
 func (s *Sink) Plan(ctx context.Context, r *gate.Release) ([]gate.Action, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	names := r.Names()
 	actions := make([]gate.Action, len(names))
 	for i, name := range names {
-		actions[i] = gate.Action{Name: name, Effect: effectOf(name)}
+		effect, err := s.effect(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		actions[i] = gate.Action{Name: name, Effect: effect}
 	}
 	return actions, nil
 }
 
-func effectOf(name gate.Name) gate.Effect {
+func (s *Sink) effect(ctx context.Context, name gate.Name) (gate.Effect, error) {
+	tag, err := s.view().Tag(ctx, name.Repository, name.Tag)
+	var missing *gate.NotReleasedError
+	var denied *gate.DeniedError
 	switch {
-	case name.Replaces == nil:
-		return gate.EffectCreate
-	case *name.Replaces == name.Digest:
-		return gate.EffectKeep
+	case errors.As(err, &missing):
+		return gate.EffectCreate, nil
+	case errors.As(err, &denied) && denied.Digest != name.Digest:
+		return gate.EffectReplace, nil
+	case err != nil:
+		return "", err
+	case tag.Digest == name.Digest:
+		return gate.EffectKeep, nil
 	}
-	return gate.EffectReplace
+	return gate.EffectReplace, nil
 }
 
 // readers is how many blobs are proven at a time.
@@ -128,7 +138,7 @@ func (s *Sink) Verify(ctx context.Context, r *gate.Release, a bundle.Artifact) e
 	view, name := s.view(), r.Name(a)
 	tag, err := view.Tag(ctx, name.Repository, name.Tag)
 	if err != nil {
-		return mismatch(name, "want:  "+a.Root.Digest.String(), "got:   "+err.Error())
+		return notShown(name, a.Root.Digest, err)
 	}
 	if tag.Digest != a.Root.Digest {
 		return mismatch(name, "want:  "+a.Root.Digest.String(), "got:   "+tag.Digest.String())
@@ -147,7 +157,7 @@ func (s *Sink) Verify(ctx context.Context, r *gate.Release, a bundle.Artifact) e
 func verifyBlob(ctx context.Context, view gate.DepotStore, name gate.Name, want bundle.Descriptor) error {
 	got, err := view.Blob(ctx, name.Repository, want.Digest)
 	if err != nil {
-		return mismatch(name, "want:  "+want.Digest.String(), "got:   "+err.Error())
+		return notShown(name, want.Digest, err)
 	}
 	if !got.Manifest || got.Size != want.Size || got.MediaType != want.MediaType {
 		return mismatch(name,
@@ -171,6 +181,16 @@ func verifyReferrer(ctx context.Context, view gate.DepotStore, name gate.Name, w
 		}
 	}
 	return mismatch(name, "want:  "+want.Descriptor.Digest.String()+" among the referrers of "+want.Subject.String(), fmt.Sprintf("got:   %d others", len(found)))
+}
+
+// notShown tells what clients cannot get from what could not be looked at.
+func notShown(name gate.Name, want bundle.Digest, err error) error {
+	var missing *gate.NotReleasedError
+	var denied *gate.DeniedError
+	if errors.As(err, &missing) || errors.As(err, &denied) {
+		return mismatch(name, "want:  "+want.String(), "got:   "+err.Error())
+	}
+	return fmt.Errorf("read %s back from the depot: %w", name, err)
 }
 
 func mismatch(name gate.Name, evidence ...string) error {
