@@ -66,7 +66,7 @@ func openBrowser(t *testing.T, lang string) (context.Context, *complaints) {
 	// are none that the test needs.
 	ctx, closeTab := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
 	t.Cleanup(closeTab)
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(cancel)
 	c := &complaints{}
 	chromedp.ListenTarget(ctx, c.listen)
@@ -127,13 +127,17 @@ func TestJourneyInARealBrowser(t *testing.T) {
 		"de": {"Ihre Entscheidung fehlt", "Entscheidung nötig: ", "Vorgang 1 freigeben?", "freigegeben"},
 		"en": {"your decision is missing", "Decision needed: ", "Approve case 1?", "approved"},
 	} {
+		pictures := os.Getenv("PACKHOF_SCREENSHOTS")
+		if lang != languages()[0] && pictures == "" {
+			continue // the way is the same in every language; the pictures are not
+		}
 		t.Run(lang, func(t *testing.T) {
 			testkit.Tool(t, "chromium")
 			l := newLab(t)
 			l.richCase()
 			l.receive(l.stranger())
 			ctx, heard := openBrowser(t, lang)
-			j := &journey{t: t, ctx: ctx, heard: heard, lang: lang, pictures: os.Getenv("PACKHOF_SCREENSHOTS")}
+			j := &journey{t: t, ctx: ctx, heard: heard, lang: lang, pictures: pictures}
 
 			j.do("open", chromedp.Navigate(l.server.URL+"/"))
 			j.sees("login", "#account")

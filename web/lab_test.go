@@ -41,6 +41,7 @@ type lab struct {
 	background sync.WaitGroup
 	serial     int64
 	previous   *bundle.Digest
+	made       map[string]bool // accounts besides the first
 }
 
 // inProcess judges without a child: what the child is for, its own tests prove.
@@ -87,7 +88,7 @@ var libraryPolicy = sync.OnceValues(func() (*policy.Policy, error) {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{t: t, clock: testkit.NewClock(testkit.Noon())}
+	l := &lab{t: t, clock: testkit.NewClock(testkit.Noon()), made: map[string]bool{}}
 	rules, err := libraryPolicy()
 	l.must(err)
 	dir := filepath.Join(t.TempDir(), "data")
@@ -102,11 +103,19 @@ func newLab(t *testing.T) *lab {
 	})
 	l.must(err)
 	t.Cleanup(func() { l.must(l.gate.Close()) })
-	console := gate.Console("root")
-	l.must(l.gate.AddUser(t.Context(), console, operator, []gate.Role{gate.RoleOperator}, []byte(passwordOf(operator))))
-	l.must(l.gate.AddUser(t.Context(), console, auditor, []gate.Role{gate.RoleAuditor}, []byte(passwordOf(auditor))))
 	l.serve()
 	return l
+}
+
+// account makes an account of the lab when a test first needs it.
+func (l *lab) account(name string) {
+	l.t.Helper()
+	role, ok := map[string]gate.Role{operator: gate.RoleOperator, auditor: gate.RoleAuditor}[name]
+	if !ok || l.made[name] {
+		return
+	}
+	l.made[name] = true
+	l.must(l.gate.AddUser(l.t.Context(), gate.Console("root"), name, []gate.Role{role}, []byte(passwordOf(name))))
 }
 
 func (l *lab) options() Options {
@@ -224,6 +233,7 @@ func (l *lab) browser(lang string) *browser {
 // loggedIn is a browser in which somebody has logged in.
 func (l *lab) loggedIn(account, lang string) *browser {
 	l.t.Helper()
+	l.account(account)
 	b := l.browser(lang)
 	if s := b.post("/login", url.Values{"account": {account}, "password": {passwordOf(account)}}); s.status != http.StatusOK || s.path != "/cases" {
 		l.t.Fatalf("%s cannot log in: %d at %s", account, s.status, s.path)
@@ -288,13 +298,14 @@ func all(n *html.Node, tag string, attributes ...string) []*html.Node {
 	return found
 }
 
-func attribute(n *html.Node, name string) string {
+func attribute(n *html.Node, name string) string { return attributes(n)[name] }
+
+func attributes(n *html.Node) map[string]string {
+	found := map[string]string{}
 	for _, a := range n.Attr {
-		if a.Key == name {
-			return a.Val
-		}
+		found[a.Key] = a.Val
 	}
-	return ""
+	return found
 }
 
 // one finds the only element with a tag and attributes.
@@ -346,6 +357,7 @@ func (l *lab) consoleAPI(user string) *api {
 
 func (l *lab) networkAPI(account string) *api {
 	l.t.Helper()
+	l.account(account)
 	handler, err := New(l.gate, l.options())
 	l.must(err)
 	return &api{lab: l, handler: handler, account: account, password: passwordOf(account)}

@@ -107,10 +107,10 @@ func TestLanguagesHaveTheSameTexts(t *testing.T) {
 }
 
 func TestNoTextIsMissingOrUnused(t *testing.T) {
-	used := map[string]bool{}
-	usedInTemplates(t, used)
+	used, sets := map[string]bool{}, wordSets()
+	usedInTemplates(t, used, sets)
 	usedInSources(t, used)
-	for set, values := range wordSets() {
+	for set, values := range sets {
 		for _, v := range values {
 			used[wordKey(set, v)] = true
 		}
@@ -130,7 +130,7 @@ func TestNoTextIsMissingOrUnused(t *testing.T) {
 
 // usedInTemplates finds the keys after t and tn, and refuses sets of word that
 // nobody listed.
-func usedInTemplates(t *testing.T, used map[string]bool) {
+func usedInTemplates(t *testing.T, used map[string]bool, sets map[string][]string) {
 	files, err := filepath.Glob("templates/*.html")
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func usedInTemplates(t *testing.T, used map[string]bool) {
 				case "tn":
 					used[key+".one"], used[key+".other"] = true, true
 				case "word":
-					if wordSets()[key] == nil {
+					if sets[key] == nil {
 						t.Errorf("%s: there is no set %q", file, key)
 					}
 				}

@@ -37,7 +37,7 @@ type decisionForm struct {
 const maxReason = 4000
 
 func (s *server) pageCase(c echo.Context) error {
-	return s.showCase(c, http.StatusOK, decisionForm{Choice: gate.Approve})
+	return s.showCase(c, http.StatusOK, decisionForm{})
 }
 
 func (s *server) pageBackToCase(c echo.Context) error {

@@ -262,6 +262,11 @@ func TestReviewPage(t *testing.T) {
 		if got := attribute(s.one("input", "name", "review"), "value"); got != review.Digest {
 			t.Errorf("the form is about %s, not %s", got, review.Digest)
 		}
+		for _, choice := range all(s.doc, "input", "name", "choice") {
+			if _, checked := attributes(choice)["checked"]; checked {
+				t.Error("a decision is made before anybody has read")
+			}
+		}
 		sections := []string{}
 		for _, h := range all(s.one("main"), "h2") {
 			sections = append(sections, attribute(h, "id"))
