@@ -71,6 +71,8 @@ type server struct {
 	mu       sync.Mutex
 	faulty   http.Handler // what answers: handler behind the faults
 	requests []Request
+	active   int           // requests that are being answered
+	idle     chan struct{} // closed when there are none any more; nil before Close
 }
 
 // serve starts a server on a free port of 127.0.0.1.
@@ -126,8 +128,41 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(),
 	})
 	handler := s.faulty
+	s.active++
 	s.mu.Unlock()
+	defer s.answered()
 	handler.ServeHTTP(w, r)
+}
+
+func (s *server) answered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active--; s.active == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
+}
+
+// lastAnswers is how long Close waits for what still answers.
+const lastAnswers = 5 * time.Second
+
+// rest waits until nothing is being answered any more, so that nobody writes
+// into a folder that is about to be removed.
+func (s *server) rest() {
+	s.mu.Lock()
+	if s.active == 0 {
+		s.mu.Unlock()
+		return
+	}
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	idle := s.idle
+	s.mu.Unlock()
+	select {
+	case <-idle:
+	case <-time.After(lastAnswers):
+	}
 }
 
 // Host returns the server's address, "127.0.0.1:port".
@@ -174,8 +209,8 @@ func (s *server) ForgetRequests() {
 	s.requests = nil
 }
 
-// Close ends the server and every connection to it at once. It may be called
-// again.
+// Close ends the server and every connection to it at once, and waits a while
+// for the answers that were under way. It may be called again.
 func (s *server) Close() error {
 	s.client.CloseIdleConnections()
 	err := s.http.Close()
@@ -183,6 +218,7 @@ func (s *server) Close() error {
 		err = errors.Join(err, served)
 	}
 	s.served <- http.ErrServerClosed
+	s.rest()
 	return err
 }
 
