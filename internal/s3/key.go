@@ -69,6 +69,16 @@ func (c *Client) full(key string) (string, error) {
 	return c.prefix + key, nil
 }
 
+// CheckKey says, without asking the server, whether an object can be called so.
+func (c *Client) CheckKey(key string) error {
+	_, err := c.full(key)
+	return err
+}
+
+// Location says for people where an object, or what is below a prefix, is:
+// "s3://bucket/key at host".
+func (c *Client) Location(key string) string { return c.named(c.prefix + key) }
+
 // named is an object for messages.
 func (c *Client) named(full string) string {
 	return "s3://" + c.config.Bucket + "/" + line(full) + " at " + c.host
