@@ -65,7 +65,7 @@ HEAVY := github[.]com/anchore/(syft|grype)|github[.]com/sigstore/cosign
 # A line of `go list -test` is a package, or its test program "….test"; those
 # with a bracket in second place are copies compiled for such a program.
 .PHONY: test
-test: system-programs build/tools/cosign build/tools/oras build/tools/versitygw ## install what the tests need, then run all of them
+test: system-programs build/tools/cosign build/tools/oras build/tools/versitygw build/tools/conformance ## install what the tests need, then run all of them
 	heavy=$$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... |
 	    awk '$$2 !~ /^\[/ && $$0 ~ " ($(HEAVY))/" { sub(/[.]test$$/, "", $$1); print $$1 }' | sort -u)
 	light=$$(go list ./... | grep -vxF "$${heavy:-none}" || true)
@@ -110,7 +110,7 @@ bench: build system-programs ## measure against public tools, into docs/performa
 	go run ./internal/bench -write docs/performance.md
 
 .PHONY: demo
-demo: ## real artifacts from a registry to a disk and checked, on this machine (V=1 shows all)
+demo: system-programs ## real artifacts from a registry over a disk into a plant, on this machine (V=1 shows all)
 	@echo 'building the programs (minutes the first time, seconds later)'
 	$(MAKE) --no-print-directory -s build build/tools/cosign
 	go run ./internal/demo $(if $(V),-v)
@@ -120,7 +120,7 @@ clean: ## remove build/
 	rm -rf build
 
 # What the tests need of the distribution, as program:package,package.
-SYSTEM_PROGRAMS := skopeo:skopeo openssl:openssl taskset:util-linux unshare:util-linux tar:tar sha256sum:coreutils gcc:gcc,libc6-dev
+SYSTEM_PROGRAMS := skopeo:skopeo curl:curl chromium:chromium openssl:openssl taskset:util-linux unshare:util-linux tar:tar sha256sum:coreutils gcc:gcc,libc6-dev
 
 .PHONY: system-programs
 system-programs:

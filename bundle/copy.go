@@ -12,8 +12,8 @@ import (
 
 // CopyTo brings every blob into the store and proves what Check proves,
 // reading each byte once: nothing comes under its name before it is whole and
-// the right one. Blobs that the store has already are not read again, so a copy
-// that was interrupted goes on. observe, when given, is told of every piece,
+// the right one. Blobs that the store has already are proven there, and brought
+// anew when they have rotted, so a copy that was interrupted goes on. observe, when given, is told of every piece,
 // those that were there included.
 //
 // The medium is only read.
@@ -57,11 +57,21 @@ func (b *Bundle) copyBlobs(ctx context.Context, store *cas.Store, observe func(i
 }
 
 func haveBlob(store *cas.Store, blob Blob, observe func(int64)) (bool, error) {
-	there, err := store.Has(blob.Digest, blob.Size)
+	there, err := soundBlob(store, blob)
 	if there && observe != nil {
 		observe(blob.Size)
 	}
 	return there, err
+}
+
+// soundBlob tells whether the store has the blob, every byte of it.
+func soundBlob(store *cas.Store, blob Blob) (bool, error) {
+	there, err := store.Has(blob.Digest, blob.Size)
+	if err != nil || !there {
+		return false, err
+	}
+	rotten, err := store.DropIfRotten(blob.Digest)
+	return !rotten, err
 }
 
 // copyVolume copies the entries of a volume in their order.
@@ -195,7 +205,7 @@ func (c *copier) begin(blob Blob) error {
 		return err
 	}
 	c.seen = 0
-	there, err := c.store.Has(blob.Digest, blob.Size)
+	there, err := soundBlob(c.store, blob)
 	if err != nil || there {
 		return err
 	}

@@ -136,8 +136,8 @@ func (g *Gate) Authenticate(ctx context.Context, name string, password []byte) (
 	if len(password) > maxPassword || !accountForm.MatchString(name) {
 		return Actor{}, loginFailed()
 	}
-	if wait := g.login.wait(name, g.clock()); wait > 0 {
-		return Actor{}, problem.New("login/wait", "too many failed logins").With("wait:  " + wait.Round(time.Second).String())
+	if err := g.login.mayTry(name, g.clock()); err != nil {
+		return Actor{}, err
 	}
 	phc, roles := nobodysPassword, ""
 	err := g.db.read.QueryRowContext(ctx, `SELECT password, roles FROM account WHERE name = ?`, name).Scan(&phc, &roles)
@@ -145,11 +145,11 @@ func (g *Gate) Authenticate(ctx context.Context, name string, password []byte) (
 		return Actor{}, err
 	}
 	known := err == nil
-	g.login.hashing.Lock() // one at a time: hashing takes memory on purpose
-	fits := passwordFits(phc, password)
-	g.login.hashing.Unlock()
+	fits, err := g.hashInTurn(name, phc, password)
+	if err != nil {
+		return Actor{}, err
+	}
 	if !fits || !known {
-		g.login.failed(name, g.clock())
 		if !known { // what was typed may be a password in the wrong field
 			return Actor{}, loginFailed()
 		}
@@ -157,6 +157,21 @@ func (g *Gate) Authenticate(ctx context.Context, name string, password []byte) (
 	}
 	g.login.succeeded(name)
 	return Actor{name: name, account: true, roles: parseRoles(roles)}, nil
+}
+
+// hashInTurn compares one password at a time, since hashing takes memory on
+// purpose. Who waited for the turn may have failed too often meanwhile.
+func (g *Gate) hashInTurn(name, phc string, password []byte) (bool, error) {
+	g.login.hashing.Lock()
+	defer g.login.hashing.Unlock()
+	if err := g.login.mayTry(name, g.clock()); err != nil {
+		return false, err
+	}
+	fits := passwordFits(phc, password) && phc != nobodysPassword
+	if !fits {
+		g.login.failed(name, g.clock())
+	}
+	return fits, nil
 }
 
 func loginFailed() error {
@@ -187,6 +202,13 @@ const (
 	maxAttempts  = 10_000
 )
 
+func (a *attempts) mayTry(name string, now time.Time) error {
+	if wait := a.wait(name, now); wait > 0 {
+		return problem.New("login/wait", "too many failed logins").With("wait:  " + wait.Round(time.Second).String())
+	}
+	return nil
+}
+
 func (a *attempts) wait(name string, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -201,10 +223,25 @@ func (a *attempts) wait(name string, now time.Time) time.Duration {
 func (a *attempts) failed(name string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.list == nil || len(a.list) >= maxAttempts {
+	if a.list == nil {
 		a.list = map[string]attempt{}
 	}
+	if len(a.list) >= maxAttempts {
+		a.forgetOldest()
+	}
 	a.list[name] = attempt{failures: a.list[name].failures + 1, last: now}
+}
+
+// forgetOldest makes room for one more name. Invented names cannot push out
+// one that is being guessed at now.
+func (a *attempts) forgetOldest() {
+	var oldest string
+	for name, t := range a.list {
+		if oldest == "" || t.last.Before(a.list[oldest].last) {
+			oldest = name
+		}
+	}
+	delete(a.list, oldest)
 }
 
 func (a *attempts) succeeded(name string) {
@@ -269,6 +306,15 @@ func (g *Gate) Session(ctx context.Context, token string) (Actor, error) {
 
 // EndSession forgets a session.
 func (g *Gate) EndSession(ctx context.Context, token string) error {
-	_, err := g.db.write.ExecContext(ctx, `DELETE FROM session WHERE token = ?`, sessionKey(token))
-	return err
+	return g.step(ctx, "session.end", func(t *tx) error {
+		var name string
+		err := t.QueryRowContext(ctx, `DELETE FROM session WHERE token = ? RETURNING account`, sessionKey(token)).Scan(&name)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: name, Type: "account.logout", Outcome: outcomeOK, Detail: name})
+	})
 }

@@ -13,7 +13,7 @@ type Role string
 const (
 	RoleOperator Role = "operator" // receives bundles and releases what was approved
 	RoleReviewer Role = "reviewer" // reads everything, decides
-	RoleOfficer  Role = "officer"  // security officer: decides
+	RoleOfficer  Role = "officer"  // security officer: decides, and releases what was approved
 	RoleAuditor  Role = "auditor"  // reads everything, changes nothing
 	RoleAdmin    Role = "admin"    // trust and accounts; decides nothing
 )
@@ -37,8 +37,10 @@ func permissions(r Role) []Permission {
 	switch r {
 	case RoleOperator:
 		return []Permission{MayRead, MayReceive, MayRelease}
-	case RoleReviewer, RoleOfficer:
+	case RoleReviewer:
 		return []Permission{MayRead, MayDecide}
+	case RoleOfficer:
+		return []Permission{MayRead, MayDecide, MayRelease}
 	case RoleAuditor:
 		return []Permission{MayRead}
 	case RoleAdmin:
@@ -99,7 +101,7 @@ func (a Actor) needs(p Permission) error {
 	}
 	return problem.New("login/forbidden", "the account %s may not do this", a.name).
 		With("needed:  the permission to "+string(p), "roles:   "+rolesText(a.roles)).
-		Hint("ask somebody with the role, or an administrator to give it:  packhof-gate user add")
+		Hint("ask somebody who has such a role")
 }
 
 func rolesText(roles []Role) string {

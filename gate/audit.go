@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json/jsontext"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // leaf is one record of the audit log, in canonical JSON. Its bytes are the
@@ -81,7 +83,7 @@ func (g *Gate) fault(point string) error {
 // log appends a leaf. It fills in number, version and times.
 func (t *tx) log(ctx context.Context, l leaf) error {
 	var n int64
-	if err := t.QueryRowContext(ctx, `SELECT count(*) FROM leaf`).Scan(&n); err != nil {
+	if err := t.QueryRowContext(ctx, `SELECT coalesce(max(n) + 1, 0) FROM leaf`).Scan(&n); err != nil {
 		return err
 	}
 	floor, err := t.floor(ctx)
@@ -134,16 +136,9 @@ func (r treeHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return hashes, nil
 }
 
-// checkLog computes the tree anew from the leaves and compares it with the
-// stored hashes. It reads everything.
+// checkLog computes the tree anew from the leaves, one after the other, and
+// compares every hash with the stored ones. It reads everything.
 func (g *Gate) checkLog(ctx context.Context) (size int64, root tlog.Hash, err error) {
-	records, err := rowsOf(ctx, g.db.read, func(s scanner) ([]byte, error) {
-		var b []byte
-		return b, s.Scan(&b)
-	}, `SELECT bytes FROM leaf ORDER BY n`)
-	if err != nil {
-		return 0, root, err
-	}
 	var stored []tlog.Hash
 	reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 		list := make([]tlog.Hash, len(indexes))
@@ -152,26 +147,53 @@ func (g *Gate) checkLog(ctx context.Context) (size int64, root tlog.Hash, err er
 		}
 		return list, nil
 	})
-	for n, record := range records {
-		hashes, err := tlog.StoredHashes(int64(n), record, reader)
-		if err != nil {
-			return 0, root, err
+	_, err = rowsOf(ctx, g.db.read, func(s scanner) (struct{}, error) {
+		var n int64
+		var record []byte
+		if err := s.Scan(&n, &record); err != nil {
+			return struct{}{}, err
 		}
+		if n != size {
+			return struct{}{}, fmt.Errorf("audit log: entry %d is missing", size)
+		}
+		hashes, err := tlog.StoredHashes(n, record, reader)
 		stored = append(stored, hashes...)
+		size++
+		return struct{}{}, err
+	}, `SELECT n, bytes FROM leaf ORDER BY n`)
+	if err != nil || size == 0 {
+		return size, root, err
 	}
-	if len(records) == 0 {
-		return 0, root, nil
+	if err := g.compareHashes(ctx, stored); err != nil {
+		return size, root, err
 	}
-	root, err = tlog.TreeHash(int64(len(records)), reader)
-	if err != nil {
-		return 0, root, err
-	}
-	kept, err := tlog.TreeHash(int64(len(records)), treeHashes{ctx, g.db.read})
-	if err == nil && kept != root {
-		err = errors.New("audit log: leaves and stored hashes do not fit together")
-	}
-	return int64(len(records)), root, err
+	root, err = tlog.TreeHash(size, reader)
+	return size, root, err
 }
+
+// compareHashes holds the stored hashes against those that the leaves give.
+func (g *Gate) compareHashes(ctx context.Context, want []tlog.Hash) error {
+	next := 0
+	_, err := rowsOf(ctx, g.db.read, func(s scanner) (struct{}, error) {
+		var i int
+		var hash []byte
+		if err := s.Scan(&i, &hash); err != nil {
+			return struct{}{}, err
+		}
+		if i != next || i >= len(want) || !bytes.Equal(hash, want[i][:]) {
+			return struct{}{}, errLogBroken
+		}
+		next++
+		return struct{}{}, nil
+	}, `SELECT i, hash FROM leaf_hash ORDER BY i`)
+	if err == nil && next != len(want) {
+		err = errLogBroken
+	}
+	return err
+}
+
+var errLogBroken = problem.New("audit/broken", "the audit log was changed: entries and hashes do not fit together").
+	Hint("stop, keep the data directory as it is, and compare it with the last backup")
 
 // history gives the events of a case.
 func (g *Gate) history(ctx context.Context, id CaseID) ([]Event, error) {

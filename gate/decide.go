@@ -47,7 +47,8 @@ func decisionsOf(ctx context.Context, q queryer, r *row) ([]Decision, error) {
 // Decide records what somebody decided about the review with this digest, the
 // one that was on their page. Approving binds to it: when bundle, policy,
 // findings or plan change, the approval is void. Nobody decides about what they
-// submitted, and everybody counts once.
+// brought in, and everybody counts once. What is not judged yet has the empty
+// review, and can be rejected.
 func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, review, reason string) (*Case, error) {
 	if err := by.needs(MayDecide); err != nil {
 		return nil, err
@@ -61,10 +62,13 @@ func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, r
 		if err != nil {
 			return err
 		}
-		if err := mayDecide(by, r, choice, review, reason); err != nil {
+		if err := t.mayDecide(ctx, by, r, choice, review, reason); err != nil {
 			return err
 		}
-		return t.recordDecision(ctx, by, r, choice, reason)
+		if choice == Reject {
+			return t.reject(ctx, by, r, reason)
+		}
+		return t.approve(ctx, by, r, reason)
 	})
 	if err != nil {
 		return nil, err
@@ -72,14 +76,15 @@ func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, r
 	return g.Case(ctx, by, id)
 }
 
-func mayDecide(by Actor, r *row, choice Choice, review, reason string) error {
-	submitter := strings.TrimPrefix(r.Submitter, osPrefix)
+func (t *tx) mayDecide(ctx context.Context, by Actor, r *row, choice Choice, review, reason string) error {
+	if err := t.isOpen(ctx, r, choice); err != nil {
+		return err
+	}
+	brought, err := exists(ctx, t, `SELECT 1 FROM receiver WHERE case_id = ? AND person = ?`, r.ID, by.person())
 	switch {
-	case choice != Approve && choice != Reject:
-		return problem.New("case/choice", "%.20q is neither approve nor reject", choice)
-	case r.State != Awaiting && !(choice == Reject && r.State == Approved):
-		return problem.New("case/not-waiting", "case %d waits for no decision: it is %s", r.ID, r.State).Hint("packhof-gate show %d", r.ID)
-	case by.person() == submitter:
+	case err != nil:
+		return err
+	case brought:
 		return problem.New("case/own", "%s brought this bundle in and cannot decide about it", by.Name()).
 			With("submitter:  " + r.Submitter).Hint("somebody else has to decide")
 	case review != r.reviewDigest:
@@ -91,30 +96,61 @@ func mayDecide(by Actor, r *row, choice Choice, review, reason string) error {
 	return nil
 }
 
-func (t *tx) recordDecision(ctx context.Context, by Actor, r *row, choice Choice, reason string) error {
+// isOpen tells whether there is anything to decide: an approval where one is
+// lacking, a rejection as long as nothing of the case can be pulled.
+func (t *tx) isOpen(ctx context.Context, r *row, choice Choice) error {
+	live, err := isLive(ctx, t, r.ID)
+	if err != nil {
+		return err
+	}
+	waits := problem.New("case/not-waiting", "case %d waits for no such decision: it is %s", r.ID, r.State).Hint("packhof-gate show %d", r.ID)
+	switch choice {
+	case Reject:
+		if live {
+			return problem.New("case/live", "something of case %d can be pulled already", r.ID).Hint("bring a bundle that replaces it")
+		}
+		if r.State.Final() || r.State == Loading {
+			return waits
+		}
+		return nil
+	case Approve:
+		count, err := approvalsOf(ctx, t, r)
+		if err != nil {
+			return err
+		}
+		waiting := r.State == Awaiting || (r.State == Approved || r.State == PartlyLoaded) && count < r.Needed
+		if !waiting || r.Verdict.Blocks() {
+			return waits
+		}
+		return nil
+	}
+	return problem.New("case/choice", "%.20q is neither approve nor reject", choice)
+}
+
+// isLive tells whether names of a case are published somewhere.
+func isLive(ctx context.Context, q queryer, id CaseID) (bool, error) {
+	return exists(ctx, q, `SELECT 1 FROM load WHERE case_id = ? AND state <> 'put' LIMIT 1`, id)
+}
+
+func (t *tx) approve(ctx context.Context, by Actor, r *row, reason string) error {
 	did, err := exists(ctx, t, `SELECT 1 FROM decision WHERE case_id = ? AND person = ? AND review = ?`, r.ID, by.person(), r.reviewDigest)
 	if err != nil {
 		return err
 	}
-	if did && choice == Approve {
+	if did {
 		return problem.New("case/decided-already", "%s has approved case %d already", by.Name(), r.ID).Hint("somebody else has to decide as well")
 	}
-	if _, err := t.ExecContext(ctx, `INSERT INTO decision (case_id, person, actor, choice, reason, review, at) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET choice = excluded.choice, reason = excluded.reason, at = excluded.at`,
-		r.ID, by.person(), by.Name(), choice, reason, r.reviewDigest, seconds(t.now)); err != nil {
+	if err := t.recordDecision(ctx, by, r, Approve, reason); err != nil {
 		return err
 	}
-	kind := "case.approved"
-	if choice == Reject {
-		kind = "case.rejected"
-	}
-	data := map[string]string{"review": r.reviewDigest, "policy": r.decision.PolicyDigest}
-	if err := t.log(ctx, leaf{Actor: by.Name(), Type: kind, Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: reason, Data: data}); err != nil {
-		return err
-	}
-	if choice == Reject {
-		why := problem.New("case/rejected", "%s rejected the bundle", by.Name()).With("reason:  " + reason)
-		return t.move(ctx, r, Rejected, asProblem(why))
+	return t.settle(ctx, r)
+}
+
+// settle moves a case that waits to approved as soon as enough people have
+// approved its review.
+func (t *tx) settle(ctx context.Context, r *row) error {
+	if r.State != Awaiting {
+		return nil
 	}
 	count, err := approvalsOf(ctx, t, r)
 	if err != nil || count < r.Needed {
@@ -123,9 +159,36 @@ func (t *tx) recordDecision(ctx context.Context, by Actor, r *row, choice Choice
 	return t.move(ctx, r, Approved, nil)
 }
 
+func (t *tx) reject(ctx context.Context, by Actor, r *row, reason string) error {
+	if err := t.recordDecision(ctx, by, r, Reject, reason); err != nil {
+		return err
+	}
+	why := problem.New("case/rejected", "%s rejected the bundle", by.Name()).With("reason:  " + reason)
+	return t.move(ctx, r, Rejected, asProblem(why))
+}
+
+func (t *tx) recordDecision(ctx context.Context, by Actor, r *row, choice Choice, reason string) error {
+	if _, err := t.ExecContext(ctx, `INSERT INTO decision (case_id, person, actor, choice, reason, review, at) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET choice = excluded.choice, reason = excluded.reason, at = excluded.at`,
+		r.ID, by.person(), by.Name(), choice, reason, r.reviewDigest, seconds(t.now)); err != nil {
+		return err
+	}
+	kind, data := "case.approved", map[string]string{"review": r.reviewDigest}
+	if choice == Reject {
+		kind = "case.rejected"
+	}
+	if r.decision != nil {
+		data["policy"] = r.decision.PolicyDigest
+	}
+	return t.log(ctx, leaf{Actor: by.Name(), Type: kind, Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: reason, Data: data})
+}
+
 // approvalsOf counts the people whose approval holds: of this very review, by
 // an account that still has a role that may decide.
 func approvalsOf(ctx context.Context, q queryer, r *row) (int, error) {
+	if r.reviewDigest == "" {
+		return 0, nil
+	}
 	roles, err := rowsOf(ctx, q, func(s scanner) (string, error) {
 		var roles string
 		return roles, s.Scan(&roles)
@@ -140,32 +203,21 @@ func approvalsOf(ctx context.Context, q queryer, r *row) (int, error) {
 }
 
 // notYet says why a case cannot be released, nil if it can.
-func (g *Gate) notYet(ctx context.Context, q queryer, r *row) error {
+func notYet(ctx context.Context, q queryer, r *row) error {
 	switch r.State {
-	case Approved, Loading, PartlyLoaded, Loaded:
-	case CheckFailed:
-		if !r.admitted {
-			return r.problem.Err()
-		}
-	case Awaiting:
-		count, err := approvalsOf(ctx, q, r)
-		if err != nil {
-			return err
-		}
-		return problem.New("case/waiting", "case %d waits for approval", r.ID).
-			With(fmt.Sprintf("approvals:  %d of %d", count, r.Needed)).Hint("packhof-gate approve %d --as NAME", r.ID)
-	case Blocked, Rejected, Expired, NotGenuine, Damaged:
+	case Approved, Awaiting, Loading, PartlyLoaded, Loaded:
+	case Blocked, Rejected, Expired, NotGenuine, Damaged, CheckFailed:
 		return r.problem.Err()
 	default:
 		return problem.New("case/unfinished", "case %d is not judged yet: it is %s", r.ID, r.State).Hint("receive its bundle again, so that it goes on")
 	}
+	if r.Verdict.Blocks() {
+		return r.problem.Err()
+	}
 	count, err := approvalsOf(ctx, q, r)
-	if err != nil {
+	if err != nil || count >= r.Needed {
 		return err
 	}
-	if count < r.Needed {
-		return problem.New("case/waiting", "case %d lacks approvals that hold", r.ID).
-			With(fmt.Sprintf("approvals:  %d of %d", count, r.Needed)).Hint("packhof-gate approve %d --as NAME", r.ID)
-	}
-	return nil
+	return problem.New("case/waiting", "case %d waits for approval", r.ID).
+		With(fmt.Sprintf("approvals:  %d of %d", count, r.Needed)).Hint("packhof-gate approve %d --as NAME", r.ID)
 }

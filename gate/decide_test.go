@@ -263,7 +263,7 @@ func TestPermissions(t *testing.T) {
 		"console":  {gate.Console("root"), []gate.Permission{gate.MayRead, gate.MayReceive, gate.MayRelease, gate.MayAdminister}},
 		"operator": {l.user("o", gate.RoleOperator), []gate.Permission{gate.MayRead, gate.MayReceive, gate.MayRelease}},
 		"reviewer": {l.user("r", gate.RoleReviewer), []gate.Permission{gate.MayRead, gate.MayDecide}},
-		"officer":  {l.user("s", gate.RoleOfficer), []gate.Permission{gate.MayRead, gate.MayDecide}},
+		"officer":  {l.user("s", gate.RoleOfficer), []gate.Permission{gate.MayRead, gate.MayDecide, gate.MayRelease}},
 		"auditor":  {l.user("a", gate.RoleAuditor), []gate.Permission{gate.MayRead}},
 		"admin":    {l.user("m", gate.RoleAdmin), []gate.Permission{gate.MayRead, gate.MayAdminister}},
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/signing"
 )
 
 // Depot is what the plant's clients may see: what is reachable from released
@@ -114,15 +115,31 @@ func (d *Depot) Repositories(ctx context.Context, after string, limit int) ([]st
 	}, `SELECT DISTINCT repository FROM name WHERE destination = ? AND repository > ? ORDER BY repository LIMIT ?`, DepotName, after, limit)
 }
 
-const tagColumns = `repository, tag, kind, digest, media_type, size, case_id, since`
+const tagColumns = `n.repository, n.tag, n.kind, n.digest, n.media_type, n.size, n.case_id, n.since, c.manifest, c.channel, c.epoch, c.serial`
 
-func scanTag(s scanner) (DepotTag, error) {
-	var t DepotTag
-	var digest digestColumn
+const fromNames = ` FROM name n JOIN cases c ON c.id = n.case_id WHERE n.destination = ? AND n.repository = ?`
+
+// shownTag is a tag with what it stands and falls with.
+type shownTag struct {
+	DepotTag
+	source
+}
+
+func scanTag(s scanner) (shownTag, error) {
+	var t shownTag
+	var digest, manifest digestColumn
 	var since int64
-	err := s.Scan(&t.Repository, &t.Tag, &t.Kind, &digest, &t.MediaType, &t.Size, &t.Case, &since)
-	t.Digest, t.Since = digest.value(), fromSeconds(since)
+	err := s.Scan(&t.Repository, &t.Tag, &t.Kind, &digest, &t.MediaType, &t.Size, &t.Case, &since, &manifest, &t.channel, &t.epoch, &t.serial)
+	t.Digest, t.Since, t.root, t.manifest = digest.value(), fromSeconds(since), digest.value(), manifest.value()
 	return t, err
+}
+
+// source is where something in the depot comes from.
+type source struct {
+	root          bundle.Digest // of the artifact
+	manifest      bundle.Digest // of the bundle
+	channel       string
+	epoch, serial int64
 }
 
 // Tags implements DepotStore.
@@ -134,48 +151,112 @@ func (d *Depot) Tags(ctx context.Context, repository, after string, limit int) (
 	if err != nil {
 		return nil, err
 	}
-	return rowsOf(ctx, d.gate.db.read, scanTag, `SELECT `+tagColumns+` FROM name WHERE destination = ? AND repository = ? AND tag > ? ORDER BY tag LIMIT ?`,
-		DepotName, repository, after, limit)
+	shown, err := rowsOf(ctx, d.gate.db.read, scanTag, `SELECT `+tagColumns+fromNames+` AND n.tag > ? ORDER BY n.tag LIMIT ?`, DepotName, repository, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.gate.revocations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tags := []DepotTag{}
+	for _, t := range shown {
+		if t.withdrawn(list, t.Digest) == nil {
+			tags = append(tags, t.DepotTag)
+		}
+	}
+	return tags, nil
 }
 
 // Tag implements DepotStore.
 func (d *Depot) Tag(ctx context.Context, repository, tag string) (DepotTag, error) {
-	t, err := scanTag(d.gate.db.read.QueryRowContext(ctx, `SELECT `+tagColumns+` FROM name WHERE destination = ? AND repository = ? AND tag = ?`, DepotName, repository, tag))
+	t, err := scanTag(d.gate.db.read.QueryRowContext(ctx, `SELECT `+tagColumns+fromNames+` AND n.tag = ?`, DepotName, repository, tag))
 	if errors.Is(err, sql.ErrNoRows) {
-		return t, &NotReleasedError{What: repository + ":" + tag}
+		return DepotTag{}, &NotReleasedError{What: repository + ":" + tag}
 	}
 	if err != nil {
-		return t, err
+		return DepotTag{}, err
 	}
-	return t, d.withdrawn(ctx, t.Digest)
+	list, err := d.gate.revocations(ctx)
+	if err != nil {
+		return DepotTag{}, err
+	}
+	return t.DepotTag, t.withdrawn(list, t.Digest)
 }
 
-// Blob implements DepotStore.
-func (d *Depot) Blob(ctx context.Context, repository string, digest bundle.Digest) (DepotBlob, error) {
-	b := DepotBlob{Digest: digest}
-	err := d.gate.db.read.QueryRowContext(ctx, `SELECT media_type, size, manifest FROM depot_blob WHERE repository = ? AND digest = ?`, repository, digest.String()).
-		Scan(&b.MediaType, &b.Size, &b.Manifest)
-	if errors.Is(err, sql.ErrNoRows) {
-		return b, &NotReleasedError{What: fmt.Sprintf("%s@%s", repository, digest)}
-	}
+// shownBlob is a blob as one artifact shows it.
+type shownBlob struct {
+	DepotReferrer
+	source
+	manifest bool
+}
+
+const (
+	blobColumns = `b.digest, b.media_type, b.size, b.manifest, b.artifact_type, b.annotations, b.root, c.manifest, c.channel, c.epoch, c.serial`
+	fromBlobs   = ` FROM depot_blob b JOIN cases c ON c.id = b.case_id `
+)
+
+func scanBlob(s scanner) (shownBlob, error) {
+	var b shownBlob
+	var digest, root, manifest digestColumn
+	var annotations []byte
+	err := s.Scan(&digest, &b.MediaType, &b.Size, &b.manifest, &b.ArtifactType, &annotations, &root, &manifest, &b.channel, &b.epoch, &b.serial)
 	if err != nil {
 		return b, err
 	}
-	return b, d.withdrawn(ctx, digest)
+	b.Digest, b.root, b.source.manifest = digest.value(), root.value(), manifest.value()
+	return b, json.Unmarshal(annotations, &b.Annotations)
 }
 
-// Referrers implements DepotStore.
-func (d *Depot) Referrers(ctx context.Context, repository string, subject bundle.Digest) ([]DepotReferrer, error) {
-	return rowsOf(ctx, d.gate.db.read, func(s scanner) (DepotReferrer, error) {
-		var r DepotReferrer
-		var digest digestColumn
-		var annotations []byte
-		if err := s.Scan(&digest, &r.MediaType, &r.Size, &r.ArtifactType, &annotations); err != nil {
-			return r, err
+// Blob implements DepotStore. What several artifacts show is withdrawn when all
+// of them are.
+func (d *Depot) Blob(ctx context.Context, repository string, digest bundle.Digest) (DepotBlob, error) {
+	b, err := d.shown(ctx, fmt.Sprintf("%s@%s", repository, digest), `WHERE b.repository = ? AND b.digest = ? ORDER BY b.manifest DESC, b.case_id`, repository, digest.String())
+	return DepotBlob{Digest: digest, MediaType: b.MediaType, Size: b.Size, Manifest: b.manifest}, err
+}
+
+// shown gives the first blob of a query that is not withdrawn.
+func (d *Depot) shown(ctx context.Context, what, where string, args ...any) (shownBlob, error) {
+	blobs, err := rowsOf(ctx, d.gate.db.read, scanBlob, `SELECT `+blobColumns+fromBlobs+where, args...)
+	if err != nil {
+		return shownBlob{}, err
+	}
+	list, err := d.gate.revocations(ctx)
+	if err != nil {
+		return shownBlob{}, err
+	}
+	err = &NotReleasedError{What: what}
+	for _, b := range blobs {
+		withdrawn := b.withdrawn(list, b.Digest)
+		if withdrawn == nil {
+			return b, nil
 		}
-		r.Digest = digest.value()
-		return r, json.Unmarshal(annotations, &r.Annotations)
-	}, `SELECT digest, media_type, size, artifact_type, annotations FROM depot_blob WHERE repository = ? AND subject = ? AND subject <> '' ORDER BY digest`, repository, subject.String())
+		err = withdrawn
+	}
+	return shownBlob{}, err
+}
+
+// Referrers implements DepotStore. A channel's manifests refer to its own: none
+// can attach something to what another has brought.
+func (d *Depot) Referrers(ctx context.Context, repository string, subject bundle.Digest) ([]DepotReferrer, error) {
+	blobs, err := rowsOf(ctx, d.gate.db.read, scanBlob, `SELECT `+blobColumns+fromBlobs+`WHERE b.repository = ? AND b.subject = ? AND b.subject <> ''
+		AND EXISTS (SELECT 1 FROM depot_blob s JOIN cases sc ON sc.id = s.case_id WHERE s.repository = b.repository AND s.digest = b.subject AND sc.channel = c.channel)
+		ORDER BY b.digest`, repository, subject.String())
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.gate.revocations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	referrers := []DepotReferrer{}
+	for _, b := range blobs {
+		again := len(referrers) > 0 && referrers[len(referrers)-1].Digest == b.Digest
+		if !again && b.withdrawn(list, b.Digest) == nil {
+			referrers = append(referrers, b.DepotReferrer)
+		}
+	}
+	return referrers, nil
 }
 
 // Files implements DepotStore.
@@ -201,10 +282,7 @@ func (d *Depot) File(ctx context.Context, repository, tag, path string) (DepotFi
 	if errors.Is(err, sql.ErrNoRows) {
 		return f, &NotReleasedError{What: fmt.Sprintf("the file %.200q of %s:%s", path, repository, tag)}
 	}
-	if err != nil {
-		return f, err
-	}
-	return f, d.withdrawn(ctx, f.Digest)
+	return f, err
 }
 
 func scanFile(s scanner) (DepotFile, error) {
@@ -217,27 +295,22 @@ func scanFile(s scanner) (DepotFile, error) {
 
 // Open implements DepotStore. It gives only what some repository shows.
 func (d *Depot) Open(ctx context.Context, digest bundle.Digest) (io.ReadSeekCloser, error) {
-	shown, err := exists(ctx, d.gate.db.read, `SELECT 1 FROM depot_blob WHERE digest = ? LIMIT 1`, digest.String())
-	if err == nil && !shown {
-		err = &NotReleasedError{What: digest.String()}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := d.withdrawn(ctx, digest); err != nil {
+	if _, err := d.shown(ctx, digest.String(), `WHERE b.digest = ?`, digest.String()); err != nil {
 		return nil, err
 	}
 	return d.gate.store.OpenUnsafe(digest)
 }
 
-// withdrawn refuses what was revoked after its release.
-func (d *Depot) withdrawn(ctx context.Context, digest bundle.Digest) error {
-	list, err := d.gate.revocations(ctx)
-	if err != nil {
-		return err
+// withdrawn tells whether something of this source was revoked after its
+// release: the very digest, its artifact, or the bundle that brought it.
+func (s source) withdrawn(list *signing.Revocations, digest bundle.Digest) error {
+	for _, d := range []bundle.Digest{digest, s.root, s.manifest} {
+		if reason, revoked := list.Artifact(d.String()); revoked {
+			return &DeniedError{Digest: d, Reason: reason}
+		}
 	}
-	if reason, revoked := list.Artifact(digest.String()); revoked {
-		return &DeniedError{Digest: digest, Reason: reason}
+	if reason, revoked := list.Bundle(s.channel, int(s.epoch), int(s.serial)); revoked {
+		return &DeniedError{Digest: s.manifest, Reason: reason}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 // showInDepot makes rows of everything that is reachable from a released
 // artifact, so that the depot's clients see that and nothing else.
 func (t *tx) showInDepot(ctx context.Context, r *row, release *Release, name Name, a bundle.Artifact) error {
-	s := shower{ctx: ctx, tx: t, caseID: r.ID, repository: name.Repository, release: release}
+	s := shower{ctx: ctx, tx: t, caseID: r.ID, repository: name.Repository, root: a.Root.Digest, release: release}
 	if err := s.manifest(bundle.OCIDescriptor{MediaType: a.Root.MediaType, Digest: a.Root.Digest, Size: a.Root.Size}, true); err != nil {
 		return err
 	}
@@ -38,6 +38,7 @@ type shower struct {
 	tx         *tx
 	caseID     CaseID
 	repository string
+	root       bundle.Digest
 	release    *Release
 	files      []DepotFile
 }
@@ -46,8 +47,8 @@ func (s *shower) manifest(root bundle.OCIDescriptor, tree bool) error {
 	read := func(d bundle.OCIDescriptor) ([]byte, error) {
 		return s.release.ReadAll(d.Digest, bundle.MaxOCIManifestSize)
 	}
-	return bundle.Walk(root, read, func(d bundle.OCIDescriptor, _ bundle.Role) error {
-		if !bundle.IsManifest(d.MediaType) {
+	return bundle.Walk(root, read, func(d bundle.OCIDescriptor, role bundle.Role) error {
+		if !bundle.IsManifest(d.MediaType) || role != bundle.RoleMetadata {
 			return s.put(d, nil)
 		}
 		b, err := read(d)
@@ -56,7 +57,7 @@ func (s *shower) manifest(root bundle.OCIDescriptor, tree bool) error {
 		}
 		doc, err := bundle.ParseOCI(b, d.MediaType)
 		if err != nil {
-			return err
+			return s.put(d, nil) // a config that only calls itself a manifest: Walk has parsed every real one
 		}
 		if tree {
 			s.noteFiles(doc)
@@ -94,9 +95,9 @@ func (s *shower) put(d bundle.OCIDescriptor, doc *bundle.OCI) error {
 			annotations = string(b)
 		}
 	}
-	_, err := s.tx.ExecContext(s.ctx, `INSERT INTO depot_blob (repository, digest, media_type, size, manifest, subject, artifact_type, annotations, case_id)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET media_type = excluded.media_type, manifest = excluded.manifest,
+	_, err := s.tx.ExecContext(s.ctx, `INSERT INTO depot_blob (repository, digest, root, media_type, size, manifest, subject, artifact_type, annotations, case_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET media_type = excluded.media_type, manifest = excluded.manifest,
 		subject = excluded.subject, artifact_type = excluded.artifact_type, annotations = excluded.annotations WHERE excluded.manifest >= depot_blob.manifest`,
-		s.repository, d.Digest.String(), d.MediaType, d.Size, doc != nil, subject, artifactType, annotations, s.caseID)
+		s.repository, d.Digest.String(), s.root.String(), d.MediaType, d.Size, doc != nil, subject, artifactType, annotations, s.caseID)
 	return err
 }

@@ -34,11 +34,28 @@ func placeOf(ctx context.Context, q queryer, channel string) (place, error) {
 		return p, err
 	}
 	p.known, p.manifest = true, manifest.value()
-	p.missing, err = rowsOf(ctx, q, func(s scanner) (int64, error) {
-		var n int64
-		return n, s.Scan(&n)
-	}, `SELECT serial FROM serial WHERE channel = ? AND epoch = ? AND manifest IS NULL ORDER BY serial`, channel, p.epoch)
+	p.missing, err = rowsOf(ctx, q, scanNumber, `SELECT serial FROM serial WHERE channel = ? AND epoch = ? AND manifest IS NULL ORDER BY serial`, channel, p.epoch)
 	return p, err
+}
+
+func scanNumber(s scanner) (int64, error) {
+	var n int64
+	return n, s.Scan(&n)
+}
+
+// gapBefore lists the serials before a bundle that never arrived and without
+// which nobody has decided to go on yet.
+func gapBefore(ctx context.Context, q queryer, m *bundle.Manifest, id CaseID) ([]int64, error) {
+	return rowsOf(ctx, q, scanNumber, `SELECT serial FROM serial WHERE channel = ? AND epoch = ? AND serial < ? AND manifest IS NULL
+		AND (excused = 0 OR excused = ?) ORDER BY serial`, m.Channel, m.Epoch, m.Serial, id)
+}
+
+// excuse records that people went on without the serials that a case lists as
+// missing. They stay listed until they arrive.
+func (t *tx) excuse(ctx context.Context, m *bundle.Manifest, id CaseID) error {
+	_, err := t.ExecContext(ctx, `UPDATE serial SET excused = ? WHERE channel = ? AND epoch = ? AND serial < ? AND manifest IS NULL AND excused = 0`,
+		id, m.Channel, m.Epoch, m.Serial)
+	return err
 }
 
 func (p place) status(c signing.Channel) TrustChannel {
@@ -80,47 +97,67 @@ func checkExpiry(m *bundle.Manifest, floor time.Time) error {
 		Hint("ask the sender for a new bundle: packhof plan, packhof export")
 }
 
+// checkEpoch refuses bundles of another epoch than the root names.
+func checkEpoch(m *bundle.Manifest, root *signing.Root) error {
+	channel, _ := root.Channel(m.Channel)
+	if m.Epoch == int64(channel.Epoch) {
+		return nil
+	}
+	return problem.New("freshness/epoch", "the bundle is of epoch %d of %s, and the trust root says epoch %d", m.Epoch, m.Channel, channel.Epoch).
+		Hint("ask the sender for a bundle of the current epoch")
+}
+
+// checkKind refuses what this version cannot apply.
+func checkKind(m *bundle.Manifest) error {
+	if m.Kind == bundle.KindContent {
+		return nil
+	}
+	return problem.New("bundle/kind", "this is a %s bundle, which this version of the gate does not apply", m.Kind).
+		Hint("trust documents that it brought are in force; for the rest use a later version of packhof-gate")
+}
+
 // checkFreshness holds epoch, serial and previous against what was accepted.
 func checkFreshness(ctx context.Context, q queryer, m *bundle.Manifest, digest bundle.Digest, root *signing.Root) (freshness, error) {
+	if err := checkEpoch(m, root); err != nil {
+		return freshness{}, err
+	}
 	p, err := placeOf(ctx, q, m.Channel)
 	if err != nil {
 		return freshness{}, err
 	}
-	channel, _ := root.Channel(m.Channel)
-	if m.Epoch != int64(channel.Epoch) {
-		return freshness{}, problem.New("freshness/epoch", "the bundle is of epoch %d of %s, and the trust root says epoch %d", m.Epoch, m.Channel, channel.Epoch).
+	switch {
+	case p.known && m.Epoch < p.epoch:
+		return freshness{}, problem.New("freshness/epoch", "the bundle is of epoch %d of %s, and epoch %d was accepted already", m.Epoch, m.Channel, p.epoch).
 			Hint("ask the sender for a bundle of the current epoch")
-	}
-	if !p.known || m.Epoch > p.epoch {
-		return p.begins(m)
-	}
-	if m.Serial <= p.serial {
+	case !p.known || m.Epoch > p.epoch:
+		if m.Serial-1 > maxGap {
+			return freshness{}, tooFar(m, 0)
+		}
+		return freshness{missing: between(0, m.Serial)}, nil
+	case m.Serial <= p.serial:
 		return knownSerial(ctx, q, m, digest, p)
 	}
-	return p.follows(m)
-}
-
-// begins is the first bundle of a channel or of an epoch.
-func (p place) begins(m *bundle.Manifest) (freshness, error) {
-	if m.Serial-1 > maxGap {
-		return freshness{}, tooFar(m, 0)
-	}
-	if p.known && m.Serial == 1 && (m.Previous == nil || *m.Previous != p.manifest) {
-		return freshness{missing: nil}, nil // a new epoch may leave the old one behind: that is what it is for
-	}
-	return freshness{missing: between(0, m.Serial)}, nil
+	return p.follows(ctx, q, m)
 }
 
 // follows is a serial higher than all before it.
-func (p place) follows(m *bundle.Manifest) (freshness, error) {
+func (p place) follows(ctx context.Context, q queryer, m *bundle.Manifest) (freshness, error) {
 	switch {
 	case m.Serial-p.serial > maxGap:
 		return freshness{}, tooFar(m, p.serial)
 	case m.Previous != nil && *m.Previous == p.manifest:
 		return freshness{}, nil // serials left out were abandoned by the sender
 	case m.Serial == p.serial+1:
-		return freshness{}, equivocation(m, "previous", p.manifest, previousOf(m)).
-			Hint("stop: two different histories of this channel are signed. Compare both with the sender before anything else comes in")
+		return freshness{}, twoHistories(m, "previous", p.manifest, previousOf(m))
+	}
+	// It may follow one that never arrived, but none of those that did: they
+	// are followed by the last one already.
+	accepted, err := wasAccepted(ctx, q, m, previousOf(m))
+	if err != nil {
+		return freshness{}, err
+	}
+	if accepted {
+		return freshness{}, twoHistories(m, "previous", p.manifest, previousOf(m))
 	}
 	return freshness{missing: between(p.serial, m.Serial)}, nil
 }
@@ -132,18 +169,21 @@ func previousOf(m *bundle.Manifest) bundle.Digest {
 	return *m.Previous
 }
 
+func wasAccepted(ctx context.Context, q queryer, m *bundle.Manifest, digest bundle.Digest) (bool, error) {
+	return exists(ctx, q, `SELECT 1 FROM serial WHERE channel = ? AND epoch = ? AND manifest = ?`, m.Channel, m.Epoch, digest.String())
+}
+
 // knownSerial is a serial that is not higher than the last one.
 func knownSerial(ctx context.Context, q queryer, m *bundle.Manifest, digest bundle.Digest, p place) (freshness, error) {
 	var have digestColumn
 	err := q.QueryRowContext(ctx, `SELECT manifest FROM serial WHERE channel = ? AND epoch = ? AND serial = ?`, m.Channel, m.Epoch, m.Serial).Scan(&have)
 	switch {
 	case err == nil && have.digest == nil:
-		return freshness{fills: true}, nil
+		return freshness{fills: true}, fitsBetween(ctx, q, m, digest)
 	case err == nil && *have.digest == digest:
 		return freshness{again: true}, nil
 	case err == nil:
-		return freshness{}, equivocation(m, "manifest", *have.digest, digest).
-			Hint("stop: the sender signed two different bundles with one serial. Compare both with the sender before anything else comes in")
+		return freshness{}, twoHistories(m, "manifest", *have.digest, digest)
 	case !errors.Is(err, sql.ErrNoRows):
 		return freshness{}, err
 	}
@@ -152,9 +192,38 @@ func knownSerial(ctx context.Context, q queryer, m *bundle.Manifest, digest bund
 		Hint("bring the newest bundle of the channel")
 }
 
-func equivocation(m *bundle.Manifest, what string, have, got bundle.Digest) *problem.Problem {
+// fitsBetween holds a bundle that was missing against its neighbours: the next
+// one must follow it, and it the one before.
+func fitsBetween(ctx context.Context, q queryer, m *bundle.Manifest, digest bundle.Digest) error {
+	var next string
+	err := q.QueryRowContext(ctx, `SELECT previous FROM serial WHERE channel = ? AND epoch = ? AND serial = ? AND manifest IS NOT NULL`, m.Channel, m.Epoch, m.Serial+1).Scan(&next)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if err == nil && next != digest.String() {
+		return problem.New("freshness/equivocation", "serial %d of %s follows another serial %d than this", m.Serial+1, m.Channel, m.Serial).
+			With("followed:  "+next, "got:       "+digest.String()).Hint(stopHint)
+	}
+	var before digestColumn
+	err = q.QueryRowContext(ctx, `SELECT manifest FROM serial WHERE channel = ? AND epoch = ? AND serial < ? AND manifest IS NOT NULL ORDER BY serial DESC LIMIT 1`, m.Channel, m.Epoch, m.Serial).Scan(&before)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil || previousOf(m) == before.value() {
+		return err
+	}
+	accepted, err := wasAccepted(ctx, q, m, previousOf(m))
+	if err == nil && accepted {
+		err = twoHistories(m, "previous", before.value(), previousOf(m))
+	}
+	return err
+}
+
+const stopHint = "stop: two different histories of this channel are signed. Compare both with the sender before anything else comes in"
+
+func twoHistories(m *bundle.Manifest, what string, have, got bundle.Digest) *problem.Problem {
 	return problem.New("freshness/equivocation", "serial %d of %s has another %s than the one that was accepted", m.Serial, m.Channel, what).
-		With("accepted:  "+have.String(), "got:       "+got.String())
+		With("accepted:  "+have.String(), "got:       "+got.String()).Hint(stopHint)
 }
 
 func tooFar(m *bundle.Manifest, last int64) error {
@@ -181,8 +250,8 @@ func (t *tx) accept(ctx context.Context, m *bundle.Manifest, digest bundle.Diges
 			return err
 		}
 	}
-	if _, err := t.ExecContext(ctx, `INSERT INTO serial (channel, epoch, serial, manifest) VALUES (?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET manifest = excluded.manifest`, m.Channel, m.Epoch, m.Serial, digest.String()); err != nil {
+	if _, err := t.ExecContext(ctx, `INSERT INTO serial (channel, epoch, serial, manifest, previous) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET manifest = excluded.manifest, previous = excluded.previous`, m.Channel, m.Epoch, m.Serial, digest.String(), previousOf(m).String()); err != nil {
 		return err
 	}
 	if f.fills {

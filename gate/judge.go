@@ -14,28 +14,62 @@ import (
 	"github.com/packhof/packhof/sbom/inspect"
 )
 
-// advance takes a case as far as it goes without people.
+// advance takes a case as far as it goes without people. The error is what
+// stands against it then.
 func (g *Gate) advance(ctx context.Context, by Actor, id CaseID, observe func(Progress)) error {
 	for {
 		r, err := rowOf(ctx, g.db.read, id)
 		if err != nil {
 			return err
 		}
-		switch {
-		case r.State == Verified:
+		switch r.State {
+		case Verified:
 			err = g.inspect(ctx, by, r, observe)
-		case r.State == Inspected, r.State == CheckFailed && !r.admitted:
-			err = g.decideByPolicy(ctx, by, r, observe)
-			if err == nil {
-				return g.refusalOf(ctx, id)
+		case Inspected, CheckFailed:
+			if err := g.decideByPolicy(ctx, by, r, observe); err != nil {
+				return g.standsAgainst(ctx, by, r, err)
 			}
+			return g.refusalOf(ctx, id)
 		default:
 			return g.refusalOf(ctx, id)
 		}
 		if err != nil {
-			return err
+			return g.standsAgainst(ctx, by, r, err)
 		}
 	}
+}
+
+// standsAgainst records what keeps a case from going on: where trust or time
+// have turned against it, that is its end, unless names of it are published.
+func (g *Gate) standsAgainst(ctx context.Context, by Actor, r *row, failure error) error {
+	if ctx.Err() != nil {
+		return failure
+	}
+	why := asProblem(failure)
+	err := g.step(ctx, "stands-against", func(t *tx) error {
+		now, err := rowOf(ctx, t, r.ID)
+		if err != nil {
+			return err
+		}
+		live, err := isLive(ctx, t, r.ID)
+		if err != nil {
+			return err
+		}
+		to, end := refusalState(failure)
+		switch {
+		case live:
+			to = PartlyLoaded
+		case !end:
+			to = now.State
+		case to == NotGenuine:
+			to = Blocked // it was genuine: whom the gate trusts has changed
+		}
+		if err := t.move(ctx, now, to, why); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.stopped", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Detail: why.What, Data: why})
+	})
+	return errors.Join(failure, err)
 }
 
 // refusalOf is what stands against a case, as an error; nil where it goes on
@@ -54,14 +88,14 @@ func (g *Gate) refusalOf(ctx context.Context, id CaseID) error {
 
 // inspect looks into every file and keeps what it found.
 func (g *Gate) inspect(ctx context.Context, by Actor, r *row, observe func(Progress)) error {
-	b, err := g.bundleOf(ctx, g.db.read, r.ID)
+	v, err := g.bundleOf(ctx, g.db.read, r.ID)
 	if err != nil {
 		return err
 	}
 	if observe != nil {
 		observe(Progress{Case: r.ID, Phase: "inspect"})
 	}
-	reports, err := facts.Inspect(ctx, b, g.openForInspection, inspect.Limits{})
+	reports, err := facts.Inspect(ctx, v.bundle, g.openForInspection, inspect.Limits{})
 	if err != nil {
 		return err
 	}
@@ -73,7 +107,7 @@ func (g *Gate) inspect(ctx context.Context, by Actor, r *row, observe func(Progr
 		if err := t.move(ctx, r, Inspected, nil); err != nil {
 			return err
 		}
-		if _, err := t.ExecContext(ctx, `UPDATE cases SET inspection = ? WHERE id = ?`, string(text), r.ID); err != nil {
+		if _, err := t.ExecContext(ctx, `UPDATE cases SET inspection = ?, inspector = ? WHERE id = ?`, string(text), g.program, r.ID); err != nil {
 			return err
 		}
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.inspected", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d files looked into", len(reports))})
@@ -92,11 +126,16 @@ func (g *Gate) openForInspection(d bundle.Digest) (facts.ReadAtCloser, int64, er
 	return f, info.Size(), nil
 }
 
-// reportsOf reads what inspection found.
-func reportsOf(ctx context.Context, q queryer, id CaseID) (facts.Reports, error) {
+// reportsOf gives what inspection found. A program of another version looks
+// again: it may know more.
+func (g *Gate) reportsOf(ctx context.Context, q queryer, id CaseID, b *bundle.Bundle) (facts.Reports, error) {
 	var text []byte
-	if err := q.QueryRowContext(ctx, `SELECT coalesce(inspection, '{}') FROM cases WHERE id = ?`, id).Scan(&text); err != nil {
+	var inspector string
+	if err := q.QueryRowContext(ctx, `SELECT coalesce(inspection, ''), inspector FROM cases WHERE id = ?`, id).Scan(&text, &inspector); err != nil {
 		return nil, err
+	}
+	if len(text) == 0 || inspector != g.program {
+		return facts.Inspect(ctx, b, g.openForInspection, inspect.Limits{})
 	}
 	var reports facts.Reports
 	return reports, json.Unmarshal(text, &reports)
@@ -104,38 +143,34 @@ func reportsOf(ctx context.Context, q queryer, id CaseID) (facts.Reports, error)
 
 // statement is a bundle with all that is to be judged about it.
 type statement struct {
-	bundle *bundle.Bundle
-	input  *policy.Input
-	held   []facts.Held
+	vouched
+	input *policy.Input
+	held  []facts.Held
+	gap   []int64
 }
 
 // state states the facts about a bundle that is in the store.
 func (g *Gate) state(ctx context.Context, q queryer, r *row) (*statement, error) {
-	b, err := g.bundleOf(ctx, q, r.ID)
+	v, err := g.bundleOf(ctx, q, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	reports, err := reportsOf(ctx, q, r.ID)
+	s := &statement{vouched: v}
+	reports, err := g.reportsOf(ctx, q, r.ID, v.bundle)
 	if err != nil {
 		return nil, err
 	}
-	held, err := heldBy(ctx, q, r.Channel)
-	if err != nil {
+	if s.held, err = heldBy(ctx, q, r.Channel); err != nil {
 		return nil, err
 	}
-	floor, err := floorOf(ctx, q)
-	if err != nil {
+	if s.gap, err = gapBefore(ctx, q, v.bundle.Manifest(), r.ID); err != nil {
 		return nil, err
 	}
-	trust, err := needTrust(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	in, err := facts.State(ctx, facts.Subject{
-		Bundle: b, Root: trust.Root(), Time: facts.Time{Floor: floor, Wall: g.clock()}, Held: held, Gap: r.missing,
+	s.input, err = facts.State(ctx, facts.Subject{
+		Bundle: v.bundle, Root: v.trust.Root(), Time: facts.Time{Floor: v.floor, Wall: g.clock()}, Held: s.held, Gap: s.gap,
 		Destinations: g.destinationsOf, Inspection: reports,
 	})
-	return &statement{bundle: b, input: in, held: held}, err
+	return s, err
 }
 
 // destinationsOf names the destinations that accept an artifact.
@@ -176,7 +211,8 @@ func (g *Gate) decideByPolicy(ctx context.Context, by Actor, r *row, observe fun
 	return g.step(ctx, "decided", func(t *tx) error { return g.writeDecision(ctx, t, by, r, s, decision) })
 }
 
-// writeDecision is the step from facts to a verdict.
+// writeDecision is the step from facts to a verdict. Approvals that were given
+// for the very review that it writes still count.
 func (g *Gate) writeDecision(ctx context.Context, t *tx, by Actor, r *row, s *statement, decision *policy.Decision) error {
 	review, err := g.buildReview(ctx, t, r, s, decision)
 	if err != nil {
@@ -190,32 +226,55 @@ func (g *Gate) writeDecision(ctx context.Context, t *tx, by Actor, r *row, s *st
 	if err != nil {
 		return err
 	}
-	if _, err := t.ExecContext(ctx, `UPDATE cases SET verdict = ?, decision = ?, review = ?, review_digest = ?, needed = ? WHERE id = ?`,
-		decision.Verdict, text, string(document), reviewDigest(document), review.Needed, r.ID); err != nil {
+	count := func(l policy.Level) (n int) {
+		for _, f := range decision.Findings {
+			if f.Level == l {
+				n++
+			}
+		}
+		return n
+	}
+	if _, err := t.ExecContext(ctx, `UPDATE cases SET verdict = ?, decision = ?, review = ?, review_digest = ?, needed = ?, deny = ?, review_findings = ?, warn = ? WHERE id = ?`,
+		decision.Verdict, text, string(document), reviewDigest(document), review.Needed,
+		count(policy.LevelDeny), count(policy.LevelReview), count(policy.LevelWarn), r.ID); err != nil {
 		return err
 	}
-	to, why := g.stateFor(decision, review.Needed)
+	r.reviewDigest, r.Needed, r.Verdict = reviewDigest(document), review.Needed, decision.Verdict
+	live, err := isLive(ctx, t, r.ID)
+	if err != nil {
+		return err
+	}
+	to, why := stateFor(decision, review.Needed, live)
 	if err := t.move(ctx, r, to, why); err != nil {
 		return err
 	}
 	detail := fmt.Sprintf("%s, %d findings, policy %s", decision.Verdict, len(decision.Findings), decision.PolicyDigest)
-	return t.log(ctx, leaf{Actor: by.Name(), Type: "case.judged", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: detail,
-		Data: map[string]string{"policy": decision.PolicyDigest, "input": decision.InputDigest, "review": reviewDigest(document)}})
+	if err := t.log(ctx, leaf{Actor: by.Name(), Type: "case.judged", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: detail,
+		Data: map[string]string{"policy": decision.PolicyDigest, "input": decision.InputDigest, "review": r.reviewDigest}}); err != nil {
+		return err
+	}
+	return t.settle(ctx, r)
 }
 
 func reviewDigest(document []byte) string { return digestOf(document).String() }
 
-// stateFor is where a verdict leads.
-func (g *Gate) stateFor(d *policy.Decision, needed int) (State, *Problem) {
+// stateFor is where a verdict leads. What is live stays partly loaded: its
+// names stand until something replaces them.
+func stateFor(d *policy.Decision, needed int, live bool) (to State, why *Problem) {
 	switch {
 	case d.Verdict == policy.Deny:
-		return Blocked, asProblem(denied(d))
+		to, why = Blocked, asProblem(denied(d))
 	case d.Verdict.Blocks():
-		return CheckFailed, asProblem(notDecided(d))
+		to, why = CheckFailed, asProblem(notDecided(d))
 	case needed == 0:
-		return Approved, nil
+		to = Approved
+	default:
+		to = Awaiting
 	}
-	return Awaiting, nil
+	if live {
+		to = PartlyLoaded
+	}
+	return to, why
 }
 
 // needed is how many people have to approve a verdict.

@@ -19,16 +19,18 @@ import (
 
 // lab is a gate in a folder of its own, with bundles that are meant for it.
 type lab struct {
-	t     testing.TB
-	dir   string
-	id    string
-	clock *testkit.Clock
-	media string
-	sink  *shelf
-	fault func(string) error
-	more  []gate.Destination
-	needs gate.Approvals
-	gate  *gate.Gate
+	t       testing.TB
+	dir     string
+	id      string
+	clock   *testkit.Clock
+	media   string
+	sink    *shelf
+	fault   func(string) error
+	more    []gate.Destination
+	needs   gate.Approvals
+	judge   gate.Judge    // nil: the library
+	accepts []bundle.Kind // of the shelf; nil: everything
+	gate    *gate.Gate
 }
 
 const password = "correct horse battery"
@@ -76,14 +78,28 @@ func allKinds() []bundle.Kind { return bundle.Kinds() }
 func (l *lab) options() gate.Options {
 	return gate.Options{
 		Dir: l.dir, Clock: l.clock.Now, Program: "packhof-gate test", Approvals: l.needs,
-		Policy: shared(l.t), Judge: library{shared(l.t)}, Faults: func(point string) error {
+		Policy: shared(l.t), Judge: l.judgeOr(library{shared(l.t)}), Faults: func(point string) error {
 			if l.fault == nil {
 				return nil
 			}
 			return l.fault(point)
 		},
-		Destinations: append([]gate.Destination{{Name: gate.DepotName, Accepts: allKinds(), Naming: gate.DefaultNaming(), Sink: l.sink}}, l.more...),
+		Destinations: append([]gate.Destination{{Name: gate.DepotName, Accepts: l.kinds(), Naming: gate.DefaultNaming(), Sink: l.sink}}, l.more...),
 	}
+}
+
+func (l *lab) judgeOr(standard gate.Judge) gate.Judge {
+	if l.judge != nil {
+		return l.judge
+	}
+	return standard
+}
+
+func (l *lab) kinds() []bundle.Kind {
+	if l.accepts != nil {
+		return l.accepts
+	}
+	return allKinds()
 }
 
 func (l *lab) open() {
@@ -201,6 +217,7 @@ type shelf struct {
 	fail    error // of Put
 	refuse  string
 	rotten  bool // Verify fails
+	foreign bool // something of others stands under every name
 }
 
 func newShelf() *shelf { return &shelf{content: map[string]bundle.Digest{}} }
@@ -209,6 +226,9 @@ func (s *shelf) Plan(_ context.Context, r *gate.Release) ([]gate.Action, error) 
 	var actions []gate.Action
 	for _, n := range r.Names() {
 		a := gate.Action{Name: n, Effect: gate.EffectCreate}
+		if s.foreign {
+			a.Effect = gate.EffectReplace
+		}
 		if s.refuse != "" {
 			a.Effect, a.Reason = gate.EffectBlocked, s.refuse
 		}

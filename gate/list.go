@@ -3,20 +3,27 @@ package gate
 import (
 	"context"
 	"encoding/json/v2"
-	"errors"
 )
 
-// Cases lists every case, the newest first.
+// maxCases is how many cases a list shows: the newest.
+const maxCases = 1000
+
+// Cases lists the newest cases, at most 1,000, newest first.
 func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 	if err := by.needs(MayRead); err != nil {
 		return nil, err
 	}
-	rows, err := rowsOf(ctx, g.db.read, scanRow, `SELECT `+rowColumns+` FROM cases ORDER BY id DESC`)
+	rows, err := rowsOf(ctx, g.db.read, func(s scanner) (*row, error) { return scanSummary(s) },
+		`SELECT `+summaryColumns+` FROM cases ORDER BY id DESC LIMIT ?`, maxCases)
 	if err != nil {
 		return nil, err
 	}
 	list := []Summary{}
 	for _, r := range rows {
+		if r.State != Awaiting && r.State != PartlyLoaded {
+			list = append(list, r.Summary)
+			continue
+		}
 		if r.Approvals, err = approvalsOf(ctx, g.db.read, r); err != nil {
 			return nil, err
 		}
@@ -70,7 +77,7 @@ func loadsOf(ctx context.Context, q queryer, id CaseID) ([]Load, error) {
 // received is that not simply all of them.
 func (g *Gate) progressOf(ctx context.Context, r *row) (int64, error) {
 	switch r.State {
-	case NotGenuine, Blocked, Expired:
+	case NotGenuine, Blocked, Expired, Rejected:
 		if r.decision == nil {
 			return 0, nil
 		}
@@ -79,43 +86,62 @@ func (g *Gate) progressOf(ctx context.Context, r *row) (int64, error) {
 	default:
 		return r.Size, nil
 	}
-	b, err := g.bundleOf(ctx, g.db.read, r.ID)
+	v, err := g.bundleOf(ctx, g.db.read, r.ID)
 	if err != nil {
 		return 0, nil // it is a figure for people; who acts on the case will meet the error
 	}
-	var here int64
-	for _, blob := range b.Manifest().Blobs {
-		there, err := g.store.Has(blob.Digest, blob.Size)
-		if err != nil {
-			return 0, err
-		}
-		if there {
-			here += blob.Size
-		}
-	}
-	return here, nil
+	need, err := g.lacks(v.bundle)
+	return max(0, r.Size-need), err
 }
 
 // Resume goes on, after a restart, with every case that can go on by itself:
 // what was copied is inspected and judged, and a release that was under way is
-// brought to its end. What waits for a medium or for people stays as it is. The
-// errors of several cases are joined.
+// brought to its end. What waits for a medium or for people stays as it is.
+// What stands against a case is written down with it; only a failure of the
+// gate itself is an error.
 func (g *Gate) Resume(ctx context.Context) error {
 	rows, err := rowsOf(ctx, g.db.read, scanRow, `SELECT `+rowColumns+` FROM cases WHERE state IN (?, ?, ?) ORDER BY id`, Verified, Inspected, Loading)
 	if err != nil {
 		return err
 	}
-	var failed error
 	for _, r := range rows {
 		if r.State == Loading {
-			if _, err := g.Release(ctx, itself(), r.ID, nil); err != nil {
-				failed = errors.Join(failed, err)
-			}
-			continue
+			_, err = g.Release(ctx, itself(), r.ID, nil)
+		} else {
+			err = g.advance(ctx, itself(), r.ID, nil)
 		}
-		if err := g.advance(ctx, itself(), r.ID, nil); err != nil {
-			failed = errors.Join(failed, err)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err := g.stuck(ctx, r, err); err != nil {
+			return err
 		}
 	}
-	return failed
+	return nil
+}
+
+// stuck takes a release that could not go on out of the state that every start
+// would try again, and keeps why.
+func (g *Gate) stuck(ctx context.Context, r *row, failure error) error {
+	if failure == nil {
+		return nil
+	}
+	now, err := rowOf(ctx, g.db.read, r.ID)
+	if err != nil || now.State != Loading {
+		return err
+	}
+	return g.step(ctx, "stuck", func(t *tx) error {
+		some, err := exists(ctx, t, `SELECT 1 FROM load WHERE case_id = ?`, r.ID)
+		if err != nil {
+			return err
+		}
+		to, why := Approved, asProblem(failure)
+		if some {
+			to = PartlyLoaded
+		}
+		if err := t.move(ctx, now, to, why); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: itself().Name(), Type: "load.failed", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Detail: why.What, Data: why})
+	})
 }

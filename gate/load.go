@@ -2,12 +2,12 @@ package gate
 
 import (
 	"context"
-	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 )
@@ -32,7 +32,7 @@ func (g *Gate) Plan(ctx context.Context, by Actor, id CaseID) ([]PlannedDestinat
 	if len(r.review) == 0 {
 		return nil, problem.New("case/no-review", "case %d has not been judged: it is %s", id, r.State)
 	}
-	b, err := g.bundleOf(ctx, g.db.read, id)
+	v, err := g.bundleOf(ctx, g.db.read, id)
 	if err != nil {
 		return nil, err
 	}
@@ -40,16 +40,28 @@ func (g *Gate) Plan(ctx context.Context, by Actor, id CaseID) ([]PlannedDestinat
 	for i := range g.destinations {
 		d := &g.destinations[i]
 		plan := PlannedDestination{Destination: d.Name, Actions: []Action{}}
-		release, err := g.releaseFor(ctx, g.db.read, r, b, d)
+		release, err := g.releaseFor(ctx, g.db.read, r, v.bundle, d)
 		if err == nil {
+			release.planning = true
 			var actions []Action
 			actions, err = d.Sink.Plan(ctx, release)
-			plan.Actions = append(plan.Actions, actions...)
+			plan.Actions = append(plan.Actions, foreignBlocked(actions)...)
 		}
 		plan.Problem = asProblem(err)
 		plans = append(plans, plan)
 	}
 	return plans, nil
+}
+
+// foreignBlocked keeps a release from writing over what the gate has not set
+// itself: nobody has seen that in a review.
+func foreignBlocked(actions []Action) []Action {
+	for i := range actions {
+		if a := &actions[i]; a.Effect == EffectReplace && a.Name.Replaces == nil {
+			a.Effect, a.Reason = EffectBlocked, "there is something else under this name, which this gate has not set"
+		}
+	}
+	return actions
 }
 
 // Release lets a bundle through: it checks everything again, has each
@@ -76,10 +88,10 @@ func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Pr
 	if err != nil {
 		return err
 	}
-	if err := g.notYet(ctx, g.db.read, r); err != nil || r.State == Loaded {
+	if err := notYet(ctx, g.db.read, r); err != nil || r.State == Loaded {
 		return err
 	}
-	b, err := g.recheck(ctx, by, r)
+	s, err := g.recheck(ctx, by, r)
 	if err != nil {
 		return err
 	}
@@ -87,59 +99,64 @@ func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Pr
 		return err
 	}
 	for i := range g.destinations {
-		if err := g.loadTo(ctx, by, r, b, &g.destinations[i], observe); err != nil {
-			return g.loadFailed(ctx, by, r, &g.destinations[i], err)
+		if err := g.loadTo(ctx, by, r, s.bundle, &g.destinations[i], observe); err != nil {
+			return g.loadFailed(ctx, by, r, &g.destinations[i], s.bundle, err)
 		}
 	}
-	return g.finish(ctx, by, r, b)
+	return g.finish(ctx, by, r, s.bundle)
 }
 
 // recheck holds the bundle against the trust, the time and the policy of this
 // hour. Where the outcome is another one than was approved, the case goes back
-// to be decided anew.
-func (g *Gate) recheck(ctx context.Context, by Actor, r *row) (*bundle.Bundle, error) {
+// to be decided anew; where there is no outcome, it stays as it is.
+func (g *Gate) recheck(ctx context.Context, by Actor, r *row) (*statement, error) {
 	s, err := g.state(ctx, g.db.read, r)
 	if err != nil {
-		return nil, err
-	}
-	floor, err := floorOf(ctx, g.db.read)
-	if err != nil {
-		return nil, err
+		return nil, g.standsAgainst(ctx, by, r, err)
 	}
 	m := s.bundle.Manifest()
-	if err := errors.Join(g.checkAudience(m), checkExpiry(m, floor)); err != nil {
+	for _, err := range []error{g.checkAudience(m), checkExpiry(m, s.floor), checkEpoch(m, s.trust.Root()), checkKind(m)} {
+		if err != nil {
+			return nil, g.standsAgainst(ctx, by, r, err)
+		}
+	}
+	if err := g.everyArtifactHasAPlace(m); err != nil {
 		return nil, err
 	}
 	decision, err := g.judge.Evaluate(ctx, s.input)
 	if err != nil {
 		return nil, err
 	}
-	return s.bundle, g.unchanged(ctx, by, r, s, decision)
+	if decision.Verdict == policy.Failed {
+		return nil, notDecided(decision)
+	}
+	return s, g.unchanged(ctx, by, r, s, decision)
 }
 
-// unchanged compares with what was approved. Once something was loaded, names
-// that this very case has set are no change.
+// everyArtifactHasAPlace refuses to call something loaded that nobody could
+// pull.
+func (g *Gate) everyArtifactHasAPlace(m *bundle.Manifest) error {
+	for _, a := range m.Artifacts {
+		if len(g.destinationsOf(a)) == 0 {
+			return problem.New("destination/none", "no destination accepts the %s %.200q", a.Kind, a.Name).
+				Hint("add %s to what a destination accepts, in gate.yaml", a.Kind)
+		}
+	}
+	return nil
+}
+
+// unchanged compares with what was approved.
 func (g *Gate) unchanged(ctx context.Context, by Actor, r *row, s *statement, decision *policy.Decision) error {
 	review, err := g.buildReview(ctx, g.db.read, r, s, decision)
 	if err != nil {
 		return err
 	}
-	if r.State == Loading || r.State == PartlyLoaded {
-		var approved Review
-		if err := json.Unmarshal(r.review, &approved); err != nil {
-			return err
-		}
-		for i := range review.Artifacts {
-			if i < len(approved.Artifacts) {
-				review.Artifacts[i].Plan = approved.Artifacts[i].Plan
-			}
-		}
-	}
 	document, err := canonical(review)
 	if err != nil {
 		return err
 	}
-	if reviewDigest(document) == r.reviewDigest {
+	approved, now := r.reviewDigest, reviewDigest(document)
+	if now == approved {
 		return nil
 	}
 	err = g.step(ctx, "decided-again", func(t *tx) error { return g.writeDecision(ctx, t, by, r, s, decision) })
@@ -150,12 +167,28 @@ func (g *Gate) unchanged(ctx context.Context, by Actor, r *row, s *statement, de
 		return refusal
 	}
 	return problem.New("case/changed", "something changed since case %d was approved, so the approval no longer holds", r.ID).
-		With("approved:  "+r.reviewDigest, "now:       "+reviewDigest(document)).Hint("look at it again: packhof-gate show %d", r.ID)
+		With("approved:  "+approved, "now:       "+now).Hint("look at it again: packhof-gate show %d", r.ID)
+}
+
+// stillGood asks once more, in the last moment before something is written:
+// hours may have passed since the case was checked.
+func (g *Gate) stillGood(ctx context.Context, q queryer, id CaseID) error {
+	if _, err := g.bundleOf(ctx, q, id); err != nil {
+		return err
+	}
+	r, err := rowOf(ctx, q, id)
+	if err != nil {
+		return err
+	}
+	return notYet(ctx, q, r)
 }
 
 // begin writes down what is about to happen, before any byte leaves.
 func (g *Gate) begin(ctx context.Context, by Actor, r *row) error {
 	return g.step(ctx, "load-begin", func(t *tx) error {
+		if err := g.stillGood(ctx, t, r.ID); err != nil {
+			return err
+		}
 		if err := t.move(ctx, r, Loading, nil); err != nil {
 			return err
 		}
@@ -168,7 +201,8 @@ func (g *Gate) begin(ctx context.Context, by Actor, r *row) error {
 }
 
 // releaseFor makes the proof for one destination. Names that a later serial of
-// the channel has set stay as they are, so what would have had them is left out.
+// the channel has set stay as they are, so what would have had them is left
+// out; a name that another channel has set is not taken from it.
 func (g *Gate) releaseFor(ctx context.Context, q queryer, r *row, b *bundle.Bundle, d *Destination) (*Release, error) {
 	m := b.Manifest()
 	names, err := d.names(m.Artifacts)
@@ -185,13 +219,18 @@ func (g *Gate) releaseFor(ctx context.Context, q queryer, r *row, b *bundle.Bund
 		if err != nil {
 			return nil, err
 		}
-		if before != nil && before.channel == m.Channel && (before.epoch > m.Epoch || before.epoch == m.Epoch && before.serial > m.Serial) {
+		switch {
+		case before == nil:
+		case before.by(m.Channel).newerThan(m):
 			continue
-		}
-		if before != nil && before.digest != a.Root.Digest {
+		case before.digest == a.Root.Digest:
+		case before.channel != m.Channel:
+			return nil, problem.New("destination/name-taken", "the name %s at %s belongs to the channel %s", name, d.Name, before.channel).
+				Hint("give the destination another naming for one of the two, or have one channel carry it")
+		default:
 			name.Replaces = &before.digest
 		}
-		release.artifacts, release.names = append(release.artifacts, a), append(release.names, name)
+		release.artifacts, release.places, release.names = append(release.artifacts, a), append(release.places, i), append(release.names, name)
 	}
 	return release, nil
 }
@@ -208,16 +247,22 @@ func (g *Gate) loadTo(ctx context.Context, by Actor, r *row, b *bundle.Bundle, d
 	if err := g.putAll(ctx, by, r, d, release, observe); err != nil {
 		return err
 	}
+	if err := g.stillGood(ctx, g.db.read, r.ID); err != nil {
+		return err
+	}
 	if err := g.fault("publish:before"); err != nil {
 		return err
 	}
 	if err := d.Sink.Publish(ctx, release, release.Names()); err != nil {
 		return err
 	}
+	if err := g.fault("publish:after"); err != nil {
+		return err
+	}
 	if err := g.recordNames(ctx, by, r, d, release); err != nil {
 		return err
 	}
-	return g.verifyAll(ctx, r, d, release)
+	return g.verifyAll(ctx, by, r, d, release)
 }
 
 // nothingInTheWay stops before the first byte where a destination says that it
@@ -228,7 +273,7 @@ func (g *Gate) nothingInTheWay(ctx context.Context, d *Destination, release *Rel
 		return err
 	}
 	var blocked []string
-	for _, a := range actions {
+	for _, a := range foreignBlocked(actions) {
 		if a.Effect == EffectBlocked {
 			blocked = append(blocked, "blocked:  "+a.Name.String()+": "+a.Reason)
 		}
@@ -254,7 +299,7 @@ func (g *Gate) putAll(ctx context.Context, by Actor, r *row, d *Destination, rel
 		if err != nil {
 			return err
 		}
-		if err := g.recordPut(ctx, by, r, d, release.names[i], i, receipt); err != nil {
+		if err := g.recordPut(ctx, by, r, d, release.names[i], release.places[i], receipt); err != nil {
 			return err
 		}
 		if advance != nil {
@@ -293,59 +338,85 @@ func (g *Gate) recordNames(ctx context.Context, by Actor, r *row, d *Destination
 				}
 			}
 		}
-		if _, err := t.ExecContext(ctx, `UPDATE load SET state = 'published' WHERE case_id = ? AND destination = ?`, r.ID, d.Name); err != nil {
+		if err := t.markLoads(ctx, r, d, release, LoadPublished); err != nil {
 			return err
 		}
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.published", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d names at %s", len(release.names), d.Name), Data: release.names})
 	})
 }
 
+func (t *tx) markLoads(ctx context.Context, r *row, d *Destination, release *Release, state string) error {
+	for _, place := range release.places {
+		if _, err := t.ExecContext(ctx, `UPDATE load SET state = ? WHERE case_id = ? AND destination = ? AND artifact = ?`, state, r.ID, d.Name, place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setName writes down what stands under a name from now on. The same content
+// under a name of another channel leaves the name with that.
 func (t *tx) setName(ctx context.Context, r *row, destination string, n Name, a bundle.Artifact) error {
-	_, err := t.ExecContext(ctx, `INSERT INTO name (destination, repository, tag, kind, digest, media_type, size, case_id, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET kind = excluded.kind, digest = excluded.digest, media_type = excluded.media_type, size = excluded.size, case_id = excluded.case_id, since = excluded.since`,
-		destination, n.Repository, n.Tag, n.Kind, n.Digest.String(), a.Root.MediaType, a.Size, r.ID, seconds(t.now))
+	before, err := publishedAs(ctx, t, destination, n)
+	if err != nil {
+		return err
+	}
+	var replaced string
+	switch {
+	case before == nil:
+	case before.digest == n.Digest && before.channel != r.Channel:
+		return nil
+	case before.caseID == r.ID && before.replaced != nil:
+		replaced = before.replaced.String()
+	case before.caseID != r.ID && before.digest != n.Digest:
+		replaced = before.digest.String()
+	}
+	_, err = t.ExecContext(ctx, `INSERT INTO name (destination, repository, tag, kind, digest, media_type, size, replaced, case_id, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET kind = excluded.kind, digest = excluded.digest, media_type = excluded.media_type, size = excluded.size,
+		replaced = excluded.replaced, case_id = excluded.case_id, since = excluded.since`,
+		destination, n.Repository, n.Tag, n.Kind, n.Digest.String(), a.Root.MediaType, a.Size, replaced, r.ID, seconds(t.now))
 	return err
 }
 
-func (g *Gate) verifyAll(ctx context.Context, r *row, d *Destination, release *Release) error {
+func (g *Gate) verifyAll(ctx context.Context, by Actor, r *row, d *Destination, release *Release) error {
 	for _, a := range release.artifacts {
 		if err := d.Sink.Verify(ctx, release, a); err != nil {
-			return &readBackError{err}
+			return err
 		}
 	}
 	return g.step(ctx, "read-back", func(t *tx) error {
-		_, err := t.ExecContext(ctx, `UPDATE load SET state = 'verified' WHERE case_id = ? AND destination = ?`, r.ID, d.Name)
-		return err
+		if err := t.markLoads(ctx, r, d, release, LoadVerified); err != nil {
+			return err
+		}
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.verified", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d artifacts at %s, read back", len(release.artifacts), d.Name)})
 	})
 }
 
-// readBackError says that a destination does not give back what it was given.
-type readBackError struct{ error }
-
-func (e *readBackError) Unwrap() error { return e.error }
-
 // loadFailed records that a destination failed. An interruption changes
-// nothing: the next release, or the next start, goes on.
-func (g *Gate) loadFailed(ctx context.Context, by Actor, r *row, d *Destination, failure error) error {
+// nothing: the next release, or the next start, goes on. Content that rotted in
+// the store is dropped, so that receiving the bundle again brings it back.
+func (g *Gate) loadFailed(ctx context.Context, by Actor, r *row, d *Destination, b *bundle.Bundle, failure error) error {
 	if ctx.Err() != nil {
 		return failure
 	}
+	dropped, dropErr := g.dropRotten(b, failure)
+	failure = errors.Join(failure, dropErr)
 	why := asProblem(failure)
 	err := g.step(ctx, "load-failed", func(t *tx) error {
 		some, err := exists(ctx, t, `SELECT 1 FROM load WHERE case_id = ?`, r.ID)
 		if err != nil {
 			return err
 		}
+		live, err := isLive(ctx, t, r.ID)
+		if err != nil {
+			return err
+		}
 		to := Approved
-		var wrong *readBackError
-		switch {
-		case errors.As(failure, &wrong):
-			to = CheckFailed
-			if _, err := t.ExecContext(ctx, `UPDATE cases SET admitted = max(admitted, 1) WHERE id = ?`, r.ID); err != nil {
-				return err
-			}
-		case some:
+		if some {
 			to = PartlyLoaded
+		}
+		if dropped && !live {
+			to = Damaged
 		}
 		if err := t.move(ctx, r, to, why); err != nil {
 			return err
@@ -355,6 +426,23 @@ func (g *Gate) loadFailed(ctx context.Context, by Actor, r *row, d *Destination,
 	return errors.Join(failure, err)
 }
 
+// dropRotten takes rotten blobs of a bundle out of the store, if a failure says
+// that there are any.
+func (g *Gate) dropRotten(b *bundle.Bundle, failure error) (dropped bool, err error) {
+	var corrupt *cas.CorruptError
+	if !errors.As(failure, &corrupt) {
+		return false, nil
+	}
+	for _, blob := range b.Manifest().Blobs {
+		rotten, err := g.store.DropIfRotten(blob.Digest)
+		if err != nil {
+			return dropped, err
+		}
+		dropped = dropped || rotten
+	}
+	return dropped, nil
+}
+
 // finish is the step after which a case is loaded, and the channel holds what
 // it brought.
 func (g *Gate) finish(ctx context.Context, by Actor, r *row, b *bundle.Bundle) error {
@@ -362,10 +450,8 @@ func (g *Gate) finish(ctx context.Context, by Actor, r *row, b *bundle.Bundle) e
 		if err := t.move(ctx, r, Loaded, nil); err != nil {
 			return err
 		}
-		if err := t.hold(ctx, r, b.Manifest()); err != nil {
-			return err
-		}
-		if _, err := t.ExecContext(ctx, `UPDATE cases SET admitted = (SELECT count(*) + 1 FROM leaf) WHERE id = ?`, r.ID); err != nil {
+		m := b.Manifest()
+		if err := errors.Join(t.hold(ctx, r, m), t.excuse(ctx, m, r.ID)); err != nil {
 			return err
 		}
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.loaded", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d destinations, read back", len(g.destinations))})

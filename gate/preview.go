@@ -8,6 +8,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/policy/facts"
+	"github.com/packhof/packhof/signing"
 )
 
 // Preview is what the head of a bundle tells, in seconds whatever its size.
@@ -48,6 +49,7 @@ func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, 
 	}
 	p.Problem, p.Genuine = asProblem(a.refusal), a.bundle != nil
 	if a.bundle == nil {
+		p.Signers = append(p.Signers, validSigners(a.refusal)...)
 		return p, nil
 	}
 	p.Accepted, p.Threshold = a.refusal == nil, a.bundle.Voucher().Threshold()
@@ -62,6 +64,20 @@ func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, 
 	}
 	p.Decision, err = g.foretell(ctx, a)
 	return p, err
+}
+
+// validSigners are the keys whose signatures are good though they do not
+// suffice.
+func validSigners(refusal error) []ReviewSigner {
+	var untrusted *signing.UntrustedError
+	if !errors.As(refusal, &untrusted) {
+		return nil
+	}
+	var signers []ReviewSigner
+	for _, s := range untrusted.Valid {
+		signers = append(signers, ReviewSigner{Owner: s.Owner, Key: s.ID.String()})
+	}
+	return signers
 }
 
 // foretell has the policy judge what the metadata tells.

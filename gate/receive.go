@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
@@ -35,7 +36,7 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 		return nil, problem.New("case/busy", "this bundle is being received already").With("manifest:  " + head.Digest().String())
 	}
 	defer release()
-	id, b, err := g.admit(ctx, by, sealed, filepath.Base(path))
+	id, b, err := g.admit(ctx, by, sealed, fileName(path))
 	if err != nil {
 		return g.caseBeside(ctx, by, id, err)
 	}
@@ -46,6 +47,18 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 		return g.caseBeside(ctx, by, id, err)
 	}
 	return g.Case(ctx, by, id)
+}
+
+// fileName is the name of a file on a medium as it may stand in a row: the
+// medium is not ours, and its names may hold anything.
+func fileName(path string) string {
+	name := strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsGraphic(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(filepath.Base(path), "?"))
+	return name[:min(len(name), 255)]
 }
 
 // caseBeside gives the case together with the error, where there is one.
@@ -84,11 +97,14 @@ func (g *Gate) judgeHead(ctx context.Context, q queryer, sealed *bundle.Sealed) 
 		return a, nil
 	}
 	m := a.bundle.Manifest()
-	if a.refusal = g.checkAudience(m); a.refusal != nil {
-		return a, nil
-	}
-	if a.refusal = checkExpiry(m, floor); a.refusal != nil {
-		return a, nil
+	for _, check := range []func() error{
+		func() error { return g.checkAudience(m) },
+		func() error { return checkExpiry(m, floor) },
+		func() error { return checkKind(m) },
+	} {
+		if a.refusal = check(); a.refusal != nil {
+			return a, nil
+		}
 	}
 	var refused *problem.Problem
 	if a.fresh, err = checkFreshness(ctx, q, m, a.bundle.Digest(), a.trust.Root()); errors.As(err, &refused) {
@@ -98,11 +114,18 @@ func (g *Gate) judgeHead(ctx context.Context, q queryer, sealed *bundle.Sealed) 
 	return a, err
 }
 
-// admit is the step in which a head becomes a case, or a refusal.
+// admit is the step in which a head becomes a case, or a refusal. The medium
+// is judged as a file before the step: nobody else has to wait for a slow disk.
+// Inside it, the head is judged again from memory, by the trust of that moment.
 func (g *Gate) admit(ctx context.Context, by Actor, sealed *bundle.Sealed, file string) (id CaseID, b *bundle.Bundle, err error) {
+	onMedium, err := g.judgeHead(ctx, g.db.read, sealed)
+	if err != nil {
+		return 0, nil, err
+	}
+	inMemory := bundle.OpenSealed(sealed.Name(), sealed.Head(), bundle.StoreContent(g.store))
 	var refusal error
 	err = g.step(ctx, "admit", func(t *tx) error {
-		a, err := g.judgeHead(ctx, t, sealed)
+		a, err := g.judgeHead(ctx, t, inMemory)
 		if err != nil {
 			return err
 		}
@@ -111,49 +134,47 @@ func (g *Gate) admit(ctx context.Context, by Actor, sealed *bundle.Sealed, file 
 				return err
 			}
 		}
-		if refusal = a.refusal; refusal != nil {
+		if refusal = a.refusal; refusal == nil {
+			refusal = onMedium.refusal // it is torn, or was refused by what was believed a moment ago
+		}
+		if refusal != nil {
 			id, err = t.refuse(ctx, by, sealed, file, refusal)
 			return err
 		}
-		b = a.bundle
 		id, err = t.openCase(ctx, by, sealed.Head(), a, file)
 		return err
 	})
-	return id, b, errors.Join(refusal, err)
+	return id, onMedium.bundle, errors.Join(refusal, err)
 }
 
-// openCase makes the case of a head that is genuine and fresh, or finds the one
-// that is there.
+// openCase makes the case of a head that is genuine and fresh, or goes on with
+// the one that is there.
 func (t *tx) openCase(ctx context.Context, by Actor, h bundle.Head, a admission, file string) (CaseID, error) {
 	m, digest := a.bundle.Manifest(), a.bundle.Digest()
 	r, err := liveRow(ctx, t, digest)
 	if err != nil {
 		return 0, err
 	}
-	if r != nil && r.State != Blocked && r.State != Expired && r.State != Damaged || r != nil && r.decision != nil {
-		return r.ID, nil
+	begun := r == nil || r.State == Damaged || r.decision == nil && (r.State == Blocked || r.State == Expired)
+	switch {
+	case r == nil:
+		r, err = t.insertCase(ctx, by, digest, claimsOf(m), file, Received, nil)
+	case begun:
+		err = t.move(ctx, r, Received, nil)
 	}
-	if r == nil {
-		if r, err = t.insertCase(ctx, by, digest, claimsOf(m), file, Received, nil); err != nil {
-			return 0, err
-		}
-	} else if err := t.move(ctx, r, Received, nil); err != nil {
-		return 0, err
-	}
-	missing, err := canonical(append([]int64{}, a.fresh.missing...))
 	if err != nil {
 		return 0, err
 	}
-	if _, err := t.ExecContext(ctx, `UPDATE cases SET missing = ? WHERE id = ?`, string(missing), r.ID); err != nil {
-		return 0, err
-	}
-	if err := t.keepHead(ctx, r.ID, h); err != nil {
-		return 0, err
-	}
-	if err := t.accept(ctx, m, digest, a.fresh); err != nil {
-		return 0, err
+	if err := errors.Join(t.keepHead(ctx, r.ID, h), t.accept(ctx, m, digest, a.fresh), t.noteReceiver(ctx, r.ID, by)); err != nil || !begun {
+		return r.ID, err
 	}
 	return r.ID, t.log(ctx, leaf{Actor: by.Name(), Type: "case.received", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: file + ", signed by " + signersText(a.bundle)})
+}
+
+// noteReceiver remembers who brought something of a case in.
+func (t *tx) noteReceiver(ctx context.Context, id CaseID, by Actor) error {
+	_, err := t.ExecContext(ctx, `INSERT INTO receiver (case_id, person) VALUES (?, ?) ON CONFLICT DO NOTHING`, id, by.person())
+	return err
 }
 
 func signersText(b *bundle.Bundle) string {
@@ -254,26 +275,32 @@ func refusalState(refusal error) (State, bool) {
 	return "", false
 }
 
-// bringContent copies what is not here yet.
+// bringContent copies what is not here yet. That may be something of a case
+// that is far beyond that: its disk lost it.
 func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, observe func(Progress)) error {
 	r, err := rowOf(ctx, g.db.read, id)
-	if err != nil || r.State != Received {
+	if err != nil {
 		return err
 	}
-	if err := g.checkSpace(b); err != nil {
+	need, err := g.lacks(b)
+	if err != nil || need == 0 && r.State != Received {
+		return err
+	}
+	if err := g.checkSpace(need); err != nil {
 		return err
 	}
 	m := b.Manifest()
 	if err := g.fault("copy:before"); err != nil {
 		return err
 	}
-	err = b.CopyTo(ctx, g.store, observer(observe, id, "copy", m.Totals.Bytes))
-	if err != nil {
+	if err := b.CopyTo(ctx, g.store, observer(observe, id, "copy", m.Totals.Bytes)); err != nil {
 		return g.copyFailed(ctx, by, r, err)
 	}
 	return g.step(ctx, "verified", func(t *tx) error {
-		if err := t.move(ctx, r, Verified, nil); err != nil {
-			return err
+		if r.State == Received {
+			if err := t.move(ctx, r, Verified, nil); err != nil {
+				return err
+			}
 		}
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.verified", Outcome: outcomeOK, Case: id, Bundle: r.label(), Detail: fmt.Sprintf("%d blobs, %d bytes", m.Totals.Files, m.Totals.Bytes)})
 	})
@@ -287,8 +314,10 @@ func (g *Gate) copyFailed(ctx context.Context, by Actor, r *row, failure error) 
 		return failure
 	}
 	err := g.step(ctx, "damaged", func(t *tx) error {
-		if err := t.move(ctx, r, Damaged, why); err != nil {
-			return err
+		if r.State == Received {
+			if err := t.move(ctx, r, Damaged, why); err != nil {
+				return err
+			}
 		}
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.damaged", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Detail: why.What, Data: why})
 	})
@@ -302,18 +331,23 @@ func isDamage(err error, code string) bool {
 		strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "oci/") || strings.HasPrefix(code, "format/")
 }
 
-// checkSpace refuses before the first byte what cannot fit.
-func (g *Gate) checkSpace(b *bundle.Bundle) error {
+// lacks counts the bytes of a bundle that are not in the store.
+func (g *Gate) lacks(b *bundle.Bundle) (int64, error) {
 	var need int64
 	for _, blob := range b.Manifest().Blobs {
 		there, err := g.store.Has(blob.Digest, blob.Size)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if !there {
-			need += blob.Size
+			need += max(blob.Size, 1)
 		}
 	}
+	return need, nil
+}
+
+// checkSpace refuses before the first byte what cannot fit.
+func (g *Gate) checkSpace(need int64) error {
 	free, err := bundle.FreeSpace(g.store.Dir())
 	if err != nil || free >= need {
 		return err

@@ -2,6 +2,8 @@ package gate
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -11,11 +13,16 @@ import (
 // Release is the proof that a bundle may be loaded to one destination: it was
 // checked against the trust of this hour, judged, and approved as the policy
 // demands. Only a gate makes one; the zero value lets nothing through.
+//
+// For Sink.Plan the gate makes one that is no such proof yet: with it names and
+// metadata can be read, content cannot.
 type Release struct {
 	bundle      *bundle.Bundle
 	caseID      int64
 	destination string
+	planning    bool
 	artifacts   []bundle.Artifact
+	places      []int  // of artifacts, in the manifest
 	names       []Name // one for each of artifacts
 }
 
@@ -38,16 +45,40 @@ func (r *Release) Name(a bundle.Artifact) Name {
 	return Name{}
 }
 
+var errNoRelease = errors.New("nothing was released, so nothing can be read")
+
 // Open reads a blob of the bundle. Reading to io.EOF proves it; wrong bytes
 // end with a cas.CorruptError instead.
 func (r *Release) Open(ctx context.Context, d bundle.Digest) (io.ReadCloser, error) {
+	if err := r.allows(d); err != nil {
+		return nil, err
+	}
 	return r.bundle.Open(ctx, d)
 }
 
 // ReadAll reads a blob of at most limit bytes and verifies it.
 func (r *Release) ReadAll(d bundle.Digest, limit int64) ([]byte, error) {
+	if err := r.allows(d); err != nil {
+		return nil, err
+	}
 	return r.bundle.ReadAll(d, limit)
 }
 
-// Manifest is the signed statement of what the bundle is.
-func (r *Release) Manifest() *bundle.Manifest { return r.bundle.Manifest() }
+func (r *Release) allows(d bundle.Digest) error {
+	if r.bundle == nil {
+		return errNoRelease
+	}
+	if blob, ok := r.bundle.Manifest().Blob(d); ok && r.planning && blob.Role != bundle.RoleMetadata {
+		return fmt.Errorf("content %s in a plan: %w", d, errNoRelease)
+	}
+	return nil
+}
+
+// Manifest is the signed statement of what the bundle is; nil for the zero
+// value.
+func (r *Release) Manifest() *bundle.Manifest {
+	if r.bundle == nil {
+		return nil
+	}
+	return r.bundle.Manifest()
+}

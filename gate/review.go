@@ -91,8 +91,11 @@ type ReviewFile struct {
 // gate published there under it before.
 type ReviewPlan struct {
 	Destination string         `json:"destination"`
+	Location    string         `json:"location"` // where the destination is: a host and path, or a URL
 	Name        string         `json:"name"`
 	Replaces    *bundle.Digest `json:"replaces"`
+	Owner       string         `json:"owner"` // channel that has the name, if it is another one: this case cannot be released
+	Kept        bool           `json:"kept"`  // a later serial has the name, and keeps it
 }
 
 // ReviewRemoved is an artifact that the channel carried last and does not now.

@@ -35,7 +35,7 @@ func (g *Gate) buildReview(ctx context.Context, q queryer, r *row, s *statement,
 	}
 	v := &Review{
 		Case: r.ID, Manifest: r.Manifest, Kind: string(m.Kind), Channel: m.Channel, Epoch: m.Epoch, Serial: m.Serial, Previous: m.Previous,
-		Missing: append([]int64{}, r.missing...), Created: m.Created, Expires: m.Expires, Note: m.Note, Submitter: r.Submitter,
+		Missing: append([]int64{}, s.gap...), Created: m.Created, Expires: m.Expires, Note: m.Note, Submitter: r.Submitter,
 		Signers: []ReviewSigner{}, Threshold: voucher.Threshold(), RootVersion: voucher.RootVersion(), RevocationsVersion: voucher.RevocationsVersion(),
 		BlobsChecked: m.Totals.Files, BytesChecked: m.Totals.Bytes, OmittedByTheSender: append([]bundle.Omission{}, m.Incomplete...),
 		Verdict: decision.Verdict, PolicyDigest: decision.PolicyDigest, FindingsDigest: findings,
@@ -47,7 +47,7 @@ func (g *Gate) buildReview(ctx context.Context, q queryer, r *row, s *statement,
 	}
 	for i, a := range m.Artifacts {
 		reviewed := reviewArtifact(a, s.input.Artifacts[i])
-		if reviewed.Plan, err = g.planned(ctx, q, a); err != nil {
+		if reviewed.Plan, err = g.planned(ctx, q, r, m, a); err != nil {
 			return nil, err
 		}
 		v.Artifacts = append(v.Artifacts, reviewed)
@@ -80,8 +80,9 @@ func reviewArtifact(a bundle.Artifact, in policy.Artifact) ReviewArtifact {
 }
 
 // planned says what an artifact will be called at each destination, and what it
-// would replace there.
-func (g *Gate) planned(ctx context.Context, q queryer, a bundle.Artifact) ([]ReviewPlan, error) {
+// would replace there. What the case itself has published meanwhile is no
+// change.
+func (g *Gate) planned(ctx context.Context, q queryer, r *row, m *bundle.Manifest, a bundle.Artifact) ([]ReviewPlan, error) {
 	plans := []ReviewPlan{}
 	for _, d := range g.destinations {
 		if !d.accepts(a.Kind) {
@@ -92,9 +93,18 @@ func (g *Gate) planned(ctx context.Context, q queryer, a bundle.Artifact) ([]Rev
 		if err != nil {
 			return nil, err
 		}
-		plan := ReviewPlan{Destination: d.Name, Name: name.String()}
-		if held != nil && held.digest != a.Root.Digest {
+		plan := ReviewPlan{Destination: d.Name, Location: d.Location, Name: name.String()}
+		switch {
+		case held == nil:
+		case held.caseID == r.ID:
+			plan.Replaces = held.replaced
+		case held.by(m.Channel).newerThan(m):
+			plan.Kept = true
+		case held.digest != a.Root.Digest:
 			plan.Replaces = &held.digest
+			if held.channel != m.Channel {
+				plan.Owner = held.channel
+			}
 		}
 		plans = append(plans, plan)
 	}
@@ -106,19 +116,34 @@ func (d *Destination) accepts(k bundle.Kind) bool { return slices.Contains(d.Acc
 // published is a name that the gate set.
 type published struct {
 	digest        bundle.Digest
+	replaced      *bundle.Digest
+	caseID        CaseID
 	channel       string
 	epoch, serial int64
 }
 
+// by is p if it is of a channel; otherwise nothing.
+func (p *published) by(channel string) *published {
+	if p == nil || p.channel != channel {
+		return nil
+	}
+	return p
+}
+
+// newerThan tells whether a later serial has set the name.
+func (p *published) newerThan(m *bundle.Manifest) bool {
+	return p != nil && (p.epoch > m.Epoch || p.epoch == m.Epoch && p.serial > m.Serial)
+}
+
 func publishedAs(ctx context.Context, q queryer, destination string, n Name) (*published, error) {
 	var p published
-	var digest digestColumn
-	err := q.QueryRowContext(ctx, `SELECT n.digest, c.channel, c.epoch, c.serial FROM name n JOIN cases c ON c.id = n.case_id
-		WHERE n.destination = ? AND n.repository = ? AND n.tag = ?`, destination, n.Repository, n.Tag).Scan(&digest, &p.channel, &p.epoch, &p.serial)
+	var digest, replaced digestColumn
+	err := q.QueryRowContext(ctx, `SELECT n.digest, n.replaced, n.case_id, c.channel, c.epoch, c.serial FROM name n JOIN cases c ON c.id = n.case_id
+		WHERE n.destination = ? AND n.repository = ? AND n.tag = ?`, destination, n.Repository, n.Tag).Scan(&digest, &replaced, &p.caseID, &p.channel, &p.epoch, &p.serial)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	p.digest = digest.value()
+	p.digest, p.replaced = digest.value(), replaced.digest
 	return &p, err
 }
 

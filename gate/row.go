@@ -6,10 +6,12 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
+	"github.com/packhof/packhof/signing"
 )
 
 // row is a case as the database has it.
@@ -20,52 +22,47 @@ type row struct {
 	decision     *policy.Decision
 	review       []byte
 	reviewDigest string
-	missing      []int64
-	admitted     bool
 }
 
-const rowColumns = `id, manifest, state, verdict, channel, epoch, serial, size, artifacts, file, submitter, arrived, changed,
-	problem, decision, review, review_digest, needed, missing, admitted`
+const (
+	summaryColumns = `id, manifest, state, verdict, channel, epoch, serial, size, artifacts, submitter, arrived, changed, deny, review_findings, warn, needed, review_digest`
+	rowColumns     = summaryColumns + `, file, problem, decision, review`
+)
 
-func scanRow(s scanner) (*row, error) {
+// scanSummary reads summaryColumns, and what follows them into rest.
+func scanSummary(s scanner, rest ...any) (*row, error) {
 	var r row
 	var manifest digestColumn
-	var arrived, changed, admitted int64
-	var problemText, decision, review sql.NullString
-	var missing string
-	err := s.Scan(&r.ID, &manifest, &r.State, &r.Verdict, &r.Channel, &r.Epoch, &r.Serial, &r.Size, &r.Artifacts, &r.file, &r.Submitter,
-		&arrived, &changed, &problemText, &decision, &review, &r.reviewDigest, &r.Needed, &missing, &admitted)
-	if err != nil {
+	var arrived, changed int64
+	columns := []any{&r.ID, &manifest, &r.State, &r.Verdict, &r.Channel, &r.Epoch, &r.Serial, &r.Size, &r.Artifacts, &r.Submitter,
+		&arrived, &changed, &r.Deny, &r.Review, &r.Warn, &r.Needed, &r.reviewDigest}
+	if err := s.Scan(append(columns, rest...)...); err != nil {
 		return nil, err
 	}
-	r.Manifest, r.Arrived, r.Changed, r.admitted = manifest.value(), fromSeconds(arrived), fromSeconds(changed), admitted > 0
-	r.review = []byte(review.String)
-	for text, into := range map[*string]any{&problemText.String: &r.problem, &decision.String: &r.decision, &missing: &r.missing} {
-		if *text == "" {
-			continue
-		}
-		if err := json.Unmarshal([]byte(*text), into); err != nil {
-			return nil, fmt.Errorf("case %d: %w", r.ID, err)
-		}
-	}
-	r.countFindings()
+	r.Manifest, r.Arrived, r.Changed = manifest.value(), fromSeconds(arrived), fromSeconds(changed)
 	return &r, nil
 }
 
-func (r *row) countFindings() {
-	if r.decision == nil {
-		return
+func scanRow(s scanner) (*row, error) {
+	var file string
+	var why, decision, review sql.NullString
+	r, err := scanSummary(s, &file, &why, &decision, &review)
+	if err != nil {
+		return nil, err
 	}
-	for _, f := range r.decision.Findings {
-		switch f.Level {
-		case policy.LevelDeny:
-			r.Deny++
-		case policy.LevelReview:
-			r.Review++
-		case policy.LevelWarn:
-			r.Warn++
+	r.file, r.review = file, []byte(review.String)
+	for _, column := range []struct {
+		text string
+		into any
+	}{{why.String, &r.problem}, {decision.String, &r.decision}} {
+		if column.text == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(column.text), column.into); err != nil {
+			return nil, fmt.Errorf("case %d: %w", r.ID, err)
 		}
 	}
+	return r, nil
 }
 
 func rowOf(ctx context.Context, q queryer, id CaseID) (*row, error) {
@@ -151,13 +148,13 @@ func (p *Problem) Err() error {
 	return problem.New(p.Code, "%s", p.What).With(p.Evidence...).Hint("%s", p.Remedy)
 }
 
-// keepHead writes the head of a case, as it arrived.
+// keepHead writes the head of a case, as it arrived. One that comes later with
+// the same manifest may bring signatures by newer keys: what was there stays
+// beside them.
 func (t *tx) keepHead(ctx context.Context, id CaseID, h bundle.Head) error {
-	if _, err := t.ExecContext(ctx, `DELETE FROM head WHERE case_id = ?`, id); err != nil {
-		return err
-	}
 	put := func(kind, name string, b []byte) error {
-		_, err := t.ExecContext(ctx, `INSERT INTO head (case_id, kind, name, bytes) VALUES (?, ?, ?, ?)`, id, kind, name, b)
+		_, err := t.ExecContext(ctx, `INSERT INTO head (case_id, kind, name, bytes) VALUES (?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET bytes = excluded.bytes`, id, kind, name, b)
 		return err
 	}
 	if err := put("manifest", "", h.Manifest); err != nil {
@@ -218,21 +215,27 @@ func headOf(ctx context.Context, q queryer, id CaseID) (bundle.Head, error) {
 	return h, nil
 }
 
+// vouched is the bundle of a case with what it was just held against.
+type vouched struct {
+	bundle *bundle.Bundle
+	trust  *signing.Trust
+	floor  time.Time
+}
+
 // bundleOf opens the bundle of a case from rows and store alone, and judges
 // its signatures by the trust of this hour.
-func (g *Gate) bundleOf(ctx context.Context, q queryer, id CaseID) (*bundle.Bundle, error) {
+func (g *Gate) bundleOf(ctx context.Context, q queryer, id CaseID) (v vouched, err error) {
 	head, err := headOf(ctx, q, id)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	trust, err := needTrust(ctx, q)
-	if err != nil {
-		return nil, err
+	if v.trust, err = needTrust(ctx, q); err != nil {
+		return v, err
 	}
-	floor, err := floorOf(ctx, q)
-	if err != nil {
-		return nil, err
+	if v.floor, err = floorOf(ctx, q); err != nil {
+		return v, err
 	}
 	sealed := bundle.OpenSealed(fmt.Sprintf("case %d", id), head, bundle.StoreContent(g.store))
-	return sealed.Verify(trust, judgingTime(g.clock(), floor))
+	v.bundle, err = sealed.Verify(v.trust, judgingTime(g.clock(), v.floor))
+	return v, err
 }

@@ -71,8 +71,9 @@ type Receipt struct {
 
 // Destination is a Sink as the configuration names it.
 type Destination struct {
-	Name    string        // "depot", "harbor", …; unique in a gate
-	Accepts []bundle.Kind // what is loaded there
-	Naming  Naming        // how artifacts are called there
-	Sink    Sink
+	Name     string        // "depot", "harbor", …; unique in a gate
+	Location string        // where it is, for people, without credentials; approvals are bound to it
+	Accepts  []bundle.Kind // what is loaded there
+	Naming   Naming        // how artifacts are called there
+	Sink     Sink
 }

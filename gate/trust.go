@@ -13,9 +13,9 @@ import (
 	"github.com/packhof/packhof/signing"
 )
 
-// floorStep is the most that one signed object can move the time floor, and
-// tooEarly how far a signed time may lie in the future of the clock and still
-// move it: one wrong date must not make everything else expire.
+// floorStep is the most that one signed object can move the time floor once
+// there is one, and tooEarly how far a signed time may lie in the future of the
+// clock and still move it: one wrong date must not make everything else expire.
 const (
 	floorStep = 400 * 24 * time.Hour
 	tooEarly  = 48 * time.Hour
@@ -142,6 +142,10 @@ func (g *Gate) InitTrust(ctx context.Context, by Actor, root, revocations []byte
 	parsed, err := signing.ParseRoot(root)
 	if err != nil {
 		return nil, err
+	}
+	if now := g.clock(); parsed.Expired(now) {
+		return nil, problem.New("trust/clock", "by the clock of this machine the trust root is out of date: root or clock is wrong").
+			With("root ends:  "+bundle.At(parsed.Expires()).String(), "clock:      "+bundle.At(now).String()).Hint("set the clock, or ask for a newer root")
 	}
 	trust := signing.NewTrust(parsed, nil)
 	if len(revocations) > 0 {

@@ -16,7 +16,7 @@ import (
 // if only revoked keys signed.
 func (t *Trust) Genuine(payload []byte, bundles [][]byte) ([]Named, error) {
 	keys := t.manifestKeys()
-	refusal := &UntrustedError{Need: 1, code: CodeNotGenuine, what: "these bytes are not genuine"}
+	refusal := &UntrustedError{Need: 1, code: CodeNotGenuine, what: "no trusted key signed it"}
 	signed, err := t.readSignatures(payload, bundles, keys, refusal)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ CREATE TABLE serial (
     epoch    INTEGER NOT NULL,
     serial   INTEGER NOT NULL,
     manifest TEXT,
+    previous TEXT NOT NULL DEFAULT '',    -- the manifest that it says it follows
+    excused  INTEGER NOT NULL DEFAULT 0,  -- case by which people went on without a missing one
     PRIMARY KEY (channel, epoch, serial)
 ) STRICT;
 
@@ -52,13 +54,15 @@ CREATE TABLE cases (
     changed         INTEGER NOT NULL,
     problem         TEXT,                     -- JSON
     decision        TEXT,                     -- JSON of the policy's decision
+    deny            INTEGER NOT NULL DEFAULT 0, -- findings of each level
+    review_findings INTEGER NOT NULL DEFAULT 0,
+    warn            INTEGER NOT NULL DEFAULT 0,
     inspection      TEXT,                     -- JSON, by digest of the file
+    inspector       TEXT NOT NULL DEFAULT '', -- the program that looked
     review          TEXT,                     -- the canonical review document
     review_digest   TEXT NOT NULL DEFAULT '',
     needed          INTEGER NOT NULL DEFAULT 0,
-    missing         TEXT NOT NULL DEFAULT '[]', -- serials that are missing before this
-    refusals        INTEGER NOT NULL DEFAULT 0, -- how often the same was refused again
-    admitted        INTEGER NOT NULL DEFAULT 0  -- leaf of its first release, plus one; 0: never
+    refusals        INTEGER NOT NULL DEFAULT 0  -- how often the same was refused again
 ) STRICT;
 
 -- One live case a manifest. Refused ones are kept apart: a forgery of the head
@@ -73,6 +77,13 @@ CREATE TABLE head (
     name    TEXT NOT NULL, -- version, or key of a signature
     bytes   BLOB NOT NULL,
     PRIMARY KEY (case_id, kind, name)
+) STRICT;
+
+-- Everybody who brought a part of a case in. They do not decide about it.
+CREATE TABLE receiver (
+    case_id INTEGER NOT NULL REFERENCES cases (id),
+    person  TEXT NOT NULL,
+    PRIMARY KEY (case_id, person)
 ) STRICT;
 
 CREATE TABLE decision (
@@ -107,6 +118,7 @@ CREATE TABLE name (
     digest      TEXT NOT NULL,
     media_type  TEXT NOT NULL,
     size        INTEGER NOT NULL,
+    replaced    TEXT NOT NULL DEFAULT '', -- what this case found under the name
     case_id     INTEGER NOT NULL REFERENCES cases (id),
     since       INTEGER NOT NULL,
     PRIMARY KEY (destination, repository, tag)
@@ -123,10 +135,12 @@ CREATE TABLE holding (
     PRIMARY KEY (channel, kind, name, version)
 ) STRICT;
 
--- What the depot shows: everything reachable from released artifacts.
+-- What the depot shows: everything reachable from released artifacts, once
+-- for each artifact that it is reachable from.
 CREATE TABLE depot_blob (
     repository    TEXT NOT NULL,
     digest        TEXT NOT NULL,
+    root          TEXT NOT NULL, -- of the artifact
     media_type    TEXT NOT NULL,
     size          INTEGER NOT NULL,
     manifest      INTEGER NOT NULL,
@@ -134,7 +148,7 @@ CREATE TABLE depot_blob (
     artifact_type TEXT NOT NULL DEFAULT '',
     annotations   TEXT NOT NULL DEFAULT '{}',
     case_id       INTEGER NOT NULL REFERENCES cases (id),
-    PRIMARY KEY (repository, digest)
+    PRIMARY KEY (repository, digest, root, case_id)
 ) STRICT;
 CREATE INDEX depot_digest ON depot_blob (digest);
 CREATE INDEX depot_subject ON depot_blob (repository, subject) WHERE subject <> '';

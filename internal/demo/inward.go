@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/packhof/packhof/internal/testkit"
 )
 
 const gatePassword = "quay by the river"
@@ -113,9 +115,11 @@ func (d *demo) carry() error {
 // clear takes the bundle all the way through.
 func (d *demo) clear() error {
 	d.say("receive: copied, every byte proven, looked into, judged")
-	if _, err := d.show("plant", "packhof-gate receive usb/plant-7-000001.tar"); err != nil {
+	said, err := d.show("plant", "packhof-gate receive usb/plant-7-000001.tar")
+	if err != nil {
 		return err
 	}
+	d.point(said, "case 1", 2)
 	var found struct {
 		State  string `json:"state"`
 		Review int    `json:"review"`
@@ -128,9 +132,10 @@ func (d *demo) clear() error {
 		return fmt.Errorf("one finding for review was to be expected: %+v", found)
 	}
 	d.say("show: what a person decides on, one finding for review among it")
-	if _, err := d.show("plant", "packhof-gate show 1 --lang de"); err != nil {
+	if said, err = d.show("plant", "packhof-gate show 1 --lang de"); err != nil {
 		return err
 	}
+	d.point(said, "REVIEW", 3)
 	return d.decide()
 }
 
@@ -149,7 +154,8 @@ func (d *demo) decide() error {
 		return err
 	}
 	d.say("release: loaded, and read back")
-	_, err = d.show("plant", "packhof-gate release 1")
+	said, err := d.show("plant", "packhof-gate release 1")
+	d.point(said, "case 1", 1)
 	return err
 }
 
@@ -198,6 +204,7 @@ func (d *demo) asClients() error {
 		return fmt.Errorf("the depot gave the image %s, and the registry outside has %s", there, upstream)
 	}
 	d.tell("    sha256 " + strings.TrimSpace(there) + ", as at the registry outside")
+	d.point("sha256 "+strings.TrimSpace(there)+", as at the registry outside", "", 1)
 	return d.fileBack()
 }
 
@@ -217,6 +224,7 @@ func (d *demo) fileBack() error {
 	if err != nil {
 		return err
 	}
+	d.point(name+" "+got, "", 1)
 	if got != want {
 		return fmt.Errorf("%s is %s in the depot and %s outside", name, got, want)
 	}
@@ -239,6 +247,7 @@ func (d *demo) refused(line string, exit int, code string) error {
 		return fmt.Errorf("%s was to end with exit code %d and %s: %w\n%s", line, exit, code, err, both)
 	}
 	d.tell(fmt.Sprintf("      (exit %d)", exit))
+	d.point(both, "packhof-gate: error: ", 2)
 	return nil
 }
 
@@ -282,7 +291,12 @@ func modelSpec(name string) string {
 
 func (d *demo) flippedByte() error {
 	d.say("one flipped byte on the disk: refused, and the whole disk still comes in")
-	path, err := d.another("host", modelSpec("inspector"), 3)
+	folder := filepath.Join(d.dir, "host", "models", "outlook")
+	err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "readings.json"), testkit.Bytes("outlook", 1<<20), 0o644))
+	if err != nil {
+		return err
+	}
+	path, err := d.another("host", modelSpec("outlook"), 3)
 	if err != nil {
 		return err
 	}
@@ -313,7 +327,8 @@ func (d *demo) flippedByte() error {
 	if err := flip(); err != nil { // back to what was signed
 		return err
 	}
-	_, err = d.show("plant", "packhof-gate receive "+path)
+	said, err := d.show("plant", "packhof-gate receive "+path)
+	d.point(said, "case 3", 1)
 	return err
 }
 

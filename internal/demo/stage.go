@@ -26,6 +26,7 @@ type demo struct {
 	begun    time.Time
 	stepped  time.Time
 	step     int
+	points   []string // what is shown of the step even in short
 	script   strings.Builder // all of it, for transcript.txt
 	upstream *testkit.Registry
 	address  string    // of the gate
@@ -93,6 +94,25 @@ func (d *demo) say(format string, args ...any) {
 func (d *demo) finish(result string) {
 	if d.step > 0 && !d.verbose {
 		fmt.Printf("  %s  %.1f s\n", result, time.Since(d.stepped).Seconds())
+		for _, point := range d.points {
+			fmt.Printf("      %s\n", point)
+		}
+	}
+	d.points = nil
+}
+
+// point keeps lines of what a command answered for those who see nothing else:
+// the first most of them from the one that holds begin on.
+func (d *demo) point(answer, begin string, most int) {
+	from := strings.Index(answer, begin)
+	if from < 0 {
+		return
+	}
+	for line := range strings.Lines(answer[from:]) {
+		if most--; most < 0 {
+			return
+		}
+		d.points = append(d.points, strings.TrimRight(line, "\n"))
 	}
 }
 

@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [bundle]
 #   title_de: "Die Lieferung ist nach der Uhr der Anlage nicht abgelaufen"
-#   message: "by the clock of this machine ({wall}) the bundle expired at {expires}; nothing that was signed proves it yet"
-#   message_de: "Nach der Uhr dieser Maschine ({wall}) ist die Lieferung seit {expires} abgelaufen; noch beweist das kein signiertes Datum"
+#   message: "by the clock of this machine the bundle expired at {expires}; nothing that was signed proves it yet"
+#   message_de: "Nach der Uhr dieser Maschine ist die Lieferung seit {expires} abgelaufen; noch beweist das kein signiertes Datum"
 #   remedy: "check the clock; if it is right, ask the sender for a new bundle"
 #   remedy_de: "Uhr prüfen; geht sie richtig, beim Absender eine neue Lieferung anfordern"
 package packhof.rules.freshness_clock
@@ -15,7 +15,7 @@ checked contains ""
 findings contains {
 	"artifact": "",
 	"level": "review",
-	"params": {"wall": input.time.wall, "expires": input.bundle.expires},
+	"params": {"expires": input.bundle.expires},
 } if {
 	input.bundle.expires <= input.time.wall
 }

@@ -10,5 +10,5 @@ test_passes_clean if {
 test_fires_at_the_end if {
 	document := object.union(fixtures_test.clean, {"bundle": {"expires": "2026-12-30T12:00:00Z"}, "time": {"wall": "2026-12-30T12:00:00Z"}})
 	found := freshness_clock.findings with input as document
-	found == {{"artifact": "", "level": "review", "params": {"wall": "2026-12-30T12:00:00Z", "expires": "2026-12-30T12:00:00Z"}}}
+	found == {{"artifact": "", "level": "review", "params": {"expires": "2026-12-30T12:00:00Z"}}}
 }
