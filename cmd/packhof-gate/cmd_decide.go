@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+type decideOptions struct {
+	as     string
+	reason string
+	review string
+	yes    bool
+	lang   string
+}
+
+func newApprove(s *site) *cobra.Command {
+	var o decideOptions
+	c := &cobra.Command{
+		Use:   "approve CASE",
+		Short: "Let a case through, as the holder of an account",
+		Long: `Show what is to be decided on, ask, and let the case through. The approval
+binds exactly what was shown: if anything of it changes, it no longer counts.
+
+Where nobody is at the terminal, --yes takes the place of the question, and
+--review says what was read: the digest that  packhof-gate show  prints.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return runDecide(s, c, args[0], gate.Approve, o) },
+	}
+	addDecideFlags(c, &o)
+	return c
+}
+
+func newReject(s *site) *cobra.Command {
+	var o decideOptions
+	c := &cobra.Command{
+		Use:   "reject CASE",
+		Short: "Refuse a case for good, as the holder of an account",
+		Long: `Show what is to be decided on, ask, and refuse the case. A reason is needed.
+Nothing of the bundle will be loaded; the sender may send a later one.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return runDecide(s, c, args[0], gate.Reject, o) },
+	}
+	addDecideFlags(c, &o)
+	return c
+}
+
+func addDecideFlags(c *cobra.Command, o *decideOptions) {
+	flags := c.Flags()
+	flags.StringVar(&o.as, "as", "", "`name` of the account that decides")
+	flags.StringVar(&o.reason, "reason", "", "`why`; needed to reject, and to approve what has findings for review")
+	flags.StringVar(&o.review, "review", "", "`digest` of the review that was read")
+	flags.BoolVar(&o.yes, "yes", false, "do not ask; needs --review")
+	addLang(c, &o.lang)
+	addPasswordFile(c)
+	if err := c.MarkFlagRequired("as"); err != nil {
+		panic(err) // only if the flag above had another name
+	}
+}
+
+func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o decideOptions) error {
+	id, err := caseArgument(c, argument)
+	if err != nil {
+		return err
+	}
+	if o.yes && o.review == "" {
+		return &cli.UsageError{What: "--yes needs --review: the digest of what was read", Command: c.CommandPath()}
+	}
+	if err := checkLang(c, o.lang); err != nil {
+		return err
+	}
+	password, err := s.password(c, o.as)
+	if err != nil {
+		return err
+	}
+	return s.with(c.Context(), func(api *client) error {
+		api.account = &account{o.as, password}
+		review := o.review
+		if !o.yes {
+			if review, err = s.ask(c, api, id, choice, o); err != nil {
+				return err
+			}
+		}
+		return s.decide(c, api, id, choice, review, o.reason)
+	})
+}
+
+// ask shows the review and has a person confirm. It gives the digest of what
+// was shown.
+func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice, o decideOptions) (string, error) {
+	page, err := readReview(c.Context(), api, id, o.lang)
+	if err != nil {
+		return "", err
+	}
+	if o.review != "" && o.review != page.Digest {
+		return "", problem.New("case/review-changed", "case %s is not any more what was read", id).
+			With("read:  "+o.review, "now:   "+page.Digest).Hint("packhof-gate show %s", id)
+	}
+	page.print(s.app.Stderr)
+	question := fmt.Sprintf("Let case %s through?", id)
+	if choice == gate.Reject {
+		question = fmt.Sprintf("Reject case %s for good?", id)
+	}
+	yes, asked, err := s.confirmed(question)
+	switch {
+	case err != nil:
+		return "", err
+	case !asked:
+		return "", problem.New("case/not-confirmed", "nobody is at the terminal to decide on case %s", id).
+			Hint("read it with  packhof-gate show %s, then add  --yes --review %s", id, page.Digest)
+	case !yes:
+		return "", problem.New("case/not-confirmed", "nothing was decided")
+	}
+	return page.Digest, nil
+}
+
+func (s *site) decide(c *cobra.Command, api *client, id string, choice gate.Choice, review, reason string) error {
+	body := struct {
+		Choice gate.Choice `json:"choice"`
+		Review string      `json:"review"`
+		Reason string      `json:"reason"`
+	}{choice, review, reason}
+	var decided gate.Case
+	if _, err := api.call(c.Context(), "POST", "cases/"+id+"/decisions", body, &decided); err != nil {
+		return err
+	}
+	return s.app.Print("GateDecision", decided, func(w io.Writer) { caseSummary(w, &decided) })
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cli"
+)
+
+func newDoctor(s *site) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Look whether the gate is in order",
+		Long: `Look whether the gate is in order: database, audit log, content, trust, clock,
+policy, destinations. Nothing is changed.
+
+EXIT STATUS
+  0  in order, perhaps with warnings
+  1  something is not`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runDoctor(s, c) },
+	}
+}
+
+func runDoctor(s *site, c *cobra.Command) error {
+	var doc struct {
+		Checks []gate.Check `json:"checks"`
+	}
+	return s.with(c.Context(), func(api *client) error {
+		if _, err := api.call(c.Context(), http.MethodGet, "doctor", nil, &doc); err != nil {
+			return err
+		}
+		err := s.app.Print("Doctor", doc, func(w io.Writer) {
+			rows := [][]string{}
+			for _, check := range doc.Checks {
+				rows = append(rows, []string{check.Name, string(check.Result), check.Detail})
+				if check.Remedy != "" {
+					rows = append(rows, []string{"", "", "hint: " + check.Remedy})
+				}
+			}
+			cli.Table(w, rows)
+		})
+		if err == nil && slices.ContainsFunc(doc.Checks, func(c gate.Check) bool { return string(c.Result) == "failed" }) {
+			return cli.Outcome(cli.ExitFailed)
+		}
+		return err
+	})
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/signing"
+)
+
+func newTrust(s *site) *cobra.Command {
+	c := &cobra.Command{Use: "trust", Short: "Say whose signatures count"}
+	revocations, fingerprint := "", ""
+	start := &cobra.Command{
+		Use:   "init ROOT.JSON",
+		Short: "Take in the first trust root, after comparing its fingerprint",
+		Long: `Take in the first trust root. Compare its fingerprint with the one that
+packhof trust show  prints outside: by telephone, or on paper. Everything that
+is ever accepted here rests on this comparison. It works once; later versions
+come with bundles, or with  packhof-gate trust update.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runTrustInit(s, c, args[0], revocations, fingerprint)
+		},
+	}
+	start.Flags().StringVar(&revocations, "revocations", "", "list of revocations to begin with, a `file`")
+	start.Flags().StringVar(&fingerprint, "fingerprint", "", "`fingerprint` of the root as it is shown outside, where nobody is at the terminal")
+	update := &cobra.Command{
+		Use:   "update FILE",
+		Short: "Take in a later trust root or list of revocations",
+		Long: `Take in a later version of the trust root, signed by those whom the present one
+names, or of the revocations. Both also come with every bundle.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return runTrustUpdate(s, c, args[0]) },
+	}
+	show := &cobra.Command{
+		Use: "show", Short: "Show roles, keys, channels and the fingerprint of the root", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.with(c.Context(), func(api *client) error { return s.trust(c, api, http.MethodGet, nil) })
+		},
+	}
+	c.AddCommand(start, update, show)
+	return c
+}
+
+// trustBody carries documents as bytes, since signatures are over bytes.
+type trustBody struct {
+	Root        []byte `json:"root,omitempty"`
+	Revocations []byte `json:"revocations,omitempty"`
+	Document    []byte `json:"document,omitempty"`
+}
+
+const maxTrustDocument = 1 << 20
+
+// readSmall reads a plain file of a size that a trust document can have.
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxTrustDocument {
+		return nil, problem.New("format/too-large", "%s is not a file of at most %d bytes", path, maxTrustDocument)
+	}
+	return os.ReadFile(path)
+}
+
+func runTrustInit(s *site, c *cobra.Command, rootPath, listPath, fingerprint string) error {
+	root, err := readSmall(rootPath)
+	if err != nil {
+		return err
+	}
+	body := trustBody{Root: root}
+	if listPath != "" {
+		if body.Revocations, err = readSmall(listPath); err != nil {
+			return err
+		}
+	}
+	if _, err := signing.ParseRoot(root); err != nil {
+		return fmt.Errorf("%s: %w", rootPath, err)
+	}
+	if err := s.compare(rootPath, signing.FingerprintOf(root), fingerprint); err != nil {
+		return err
+	}
+	return s.with(c.Context(), func(api *client) error { return s.trust(c, api, http.MethodPost, body) })
+}
+
+// compare makes sure that a person has compared the fingerprint.
+func (s *site) compare(path string, have signing.Fingerprint, given string) error {
+	if given != "" {
+		want, err := signing.ParseFingerprint(given)
+		if err != nil {
+			return err
+		}
+		if want != have {
+			return problem.New("trust/root-fingerprint", "%s is not the trust root with that fingerprint", path).
+				With("given:  "+want.String(), "file:   "+have.String()).Hint("do not take it in; have the people outside send the root again")
+		}
+		return nil
+	}
+	fmt.Fprintf(s.app.Stderr, "%s\nfingerprint  %s\nin words:\n", cli.Clean(filepath.Base(path)), have)
+	printWords(s.app.Stderr, have.Words())
+	yes, asked, err := s.confirmed("Is the same shown outside?")
+	switch {
+	case err != nil || yes:
+		return err
+	case !asked:
+		return problem.New("trust/root-fingerprint", "nobody is at the terminal to compare the fingerprint of %s", path).
+			Hint("compare it with  packhof trust show  outside, then add  --fingerprint \"…\"")
+	}
+	return problem.New("trust/root-fingerprint", "the fingerprint was not confirmed; nothing was changed")
+}
+
+func runTrustUpdate(s *site, c *cobra.Command, path string) error {
+	document, err := readSmall(path)
+	if err != nil {
+		return err
+	}
+	return s.with(c.Context(), func(api *client) error { return s.trust(c, api, http.MethodPost, trustBody{Document: document}) })
+}
+
+// trust asks for the state of trust, or changes it, and prints what holds now.
+func (s *site) trust(c *cobra.Command, api *client, method string, body any) error {
+	var status gate.TrustStatus
+	if _, err := api.call(c.Context(), method, "trust", body, &status); err != nil {
+		return err
+	}
+	return s.app.Print("GateTrust", status, func(w io.Writer) { trustTable(w, &status) })
+}
+
+func trustTable(w io.Writer, t *gate.TrustStatus) {
+	if !t.Initialised {
+		fmt.Fprintln(w, "the gate trusts nobody yet; next:  packhof-gate trust init root-1.json")
+		return
+	}
+	fmt.Fprintf(w, "root version %d, expires %s; revocations version %d\nfingerprint  %s\n", t.RootVersion, t.Expires.Format(time.DateOnly), t.RevocationsVersion, t.Fingerprint)
+	printWords(w, t.Words)
+	rows := [][]string{{}, {"ROLE", "NEEDS", "KEYS"}}
+	for _, r := range t.Roles {
+		rows = append(rows, []string{r.Role, fmt.Sprintf("%d of %d", r.Threshold, len(r.Keys)), strings.Join(keyTexts(r.Keys), ", ")})
+	}
+	rows = append(rows, []string{}, []string{"CHANNEL", "SERIAL", "MISSING"})
+	for _, c := range t.Channels {
+		rows = append(rows, []string{c.Name, positionText(c.Epoch, c.Serial), serialsText(c.Missing)})
+	}
+	cli.Table(w, rows)
+}
+
+func keyTexts(keys []gate.TrustKey) []string {
+	texts := make([]string, len(keys))
+	for i, k := range keys {
+		texts[i] = fmt.Sprintf("%s (%.16s, until %s)", k.Owner, k.ID, k.NotAfter.Format(time.DateOnly))
+		if k.Revoked != "" {
+			texts[i] = fmt.Sprintf("%s (%.16s, revoked: %s)", k.Owner, k.ID, k.Revoked)
+		}
+	}
+	return texts
+}
+
+// positionText is the place of a bundle in its channel.
+func positionText(epoch, serial int64) string {
+	switch {
+	case serial == 0:
+		return "none yet"
+	case epoch > 1:
+		return fmt.Sprintf("%d, epoch %d", serial, epoch)
+	}
+	return fmt.Sprint(serial)
+}
+
+func serialsText(serials []int64) string {
+	const most = 20
+	if len(serials) == 0 {
+		return "none"
+	}
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(serials[:min(most, len(serials))]), " ", ", "), "[]")
+	if len(serials) > most {
+		text += fmt.Sprintf(" and %d more", len(serials)-most)
+	}
+	return text
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/gate"
+)
+
+// configKind heads every gate.yaml, beside apiVersion.
+const (
+	configVersion = "packhof/v1"
+	configKind    = "Gate"
+)
+
+// config is gate.yaml. Paths are relative to the data directory, in which it
+// lies.
+type config struct {
+	APIVersion   string            `json:"apiVersion" jsonschema:"enum=packhof/v1"`
+	Kind         string            `json:"kind" jsonschema:"enum=Gate"`
+	Listen       string            `json:"listen,omitempty" jsonschema_description:"address and port of serve; default 127.0.0.1:8443, all addresses: \":8443\""`
+	TLS          tlsFiles          `json:"tls,omitempty" jsonschema_description:"certificate of serve; default: the one that init made"`
+	Approvals    approvals         `json:"approvals,omitempty" jsonschema_description:"how many people have to approve, by verdict"`
+	Policy       string            `json:"policy,omitempty" jsonschema_description:"folder with rules of the plant's own (*.rego) and parameters (config.json); default policy"`
+	Judge        judgeBounds       `json:"judge,omitempty" jsonschema_description:"bounds of the process that evaluates the policy"`
+	Destinations []destinationSpec `json:"destinations,omitempty" jsonschema_description:"where released artifacts are loaded, beside the depot"`
+}
+
+type tlsFiles struct {
+	Certificate string `json:"certificate,omitempty" jsonschema_description:"PEM file, the server's certificate first; default tls/cert.pem"`
+	Key         string `json:"key,omitempty" jsonschema_description:"PEM file; default tls/key.pem"`
+}
+
+type approvals struct {
+	Allow  *int `json:"allow,omitempty" jsonschema:"minimum=0,maximum=9" jsonschema_description:"for what the policy allows; default 1"`
+	Review *int `json:"review,omitempty" jsonschema:"minimum=1,maximum=9" jsonschema_description:"for what has findings for review; default 1"`
+}
+
+type judgeBounds struct {
+	Timeout duration `json:"timeout,omitempty" jsonschema_description:"such as 10s; default 10s"`
+	Memory  size     `json:"memory,omitempty" jsonschema_description:"such as 512MiB; default 512MiB"`
+}
+
+// destinationSpec is one destination. Which fields it has depends on Type.
+type destinationSpec struct {
+	Name        string        `json:"name" jsonschema_description:"a-z, 0-9 and inner hyphens; it appears in plans and in the audit log"`
+	Type        string        `json:"type" jsonschema:"enum=registry,enum=s3"`
+	Accepts     []bundle.Kind `json:"accepts" jsonschema:"minItems=1" jsonschema_description:"kinds of artifacts that are loaded there"`
+	Naming      naming        `json:"naming,omitempty" jsonschema_description:"how artifacts are called there"`
+	Registry    string        `json:"registry,omitempty" jsonschema_description:"of type registry: host, port and path, such as registry.example/plant"`
+	Endpoint    string        `json:"endpoint,omitempty" jsonschema_description:"of type s3: such as https://s3.example:9000"`
+	Bucket      string        `json:"bucket,omitempty" jsonschema_description:"of type s3"`
+	Prefix      string        `json:"prefix,omitempty" jsonschema_description:"of type s3: stands before every key"`
+	Region      string        `json:"region,omitempty" jsonschema_description:"of type s3: default us-east-1"`
+	CAFile      string        `json:"caFile,omitempty" jsonschema_description:"PEM file with the certificate authority of the server"`
+	Plain       bool          `json:"plain,omitempty" jsonschema_description:"speak http without TLS"`
+	Credentials credentials   `json:"credentials,omitempty" jsonschema_description:"a name and where its password is; none: without"`
+}
+
+type naming struct {
+	Repository string `json:"repository,omitempty" jsonschema_description:"with {kind}, {name}, {version}; default {name}"`
+	Tag        string `json:"tag,omitempty" jsonschema_description:"likewise; default {version}"`
+}
+
+// credentials name a secret and never hold one.
+type credentials struct {
+	User         string `json:"user,omitempty" jsonschema_description:"user, or access key of s3"`
+	PasswordFile string `json:"passwordFile,omitempty" jsonschema_description:"file whose first line is the password, or the secret key of s3"`
+	PasswordEnv  string `json:"passwordEnv,omitempty" jsonschema_description:"environment variable that holds it instead"`
+}
+
+// Types of destinations.
+const (
+	typeRegistry = "registry"
+	typeS3       = "s3"
+)
+
+// fieldError says which field of a gate.yaml is wrong, with its path as in
+// YAML; whoever has the file adds the line.
+type fieldError struct{ path, what, fix string }
+
+func (e *fieldError) Error() string { return e.path + ": " + e.what }
+
+// Field gives path and text for whoever knows the file.
+func (e *fieldError) Field() (path, what string) { return e.path, e.what }
+
+// Code is the stable code of this error.
+func (e *fieldError) Code() string { return "config/invalid" }
+
+// Remedy says what to write instead.
+func (e *fieldError) Remedy() string { return e.fix }
+
+func (c *config) setDefaults() {
+	setDefault(&c.Listen, "127.0.0.1:8443")
+	setDefault(&c.TLS.Certificate, "tls/cert.pem")
+	setDefault(&c.TLS.Key, "tls/key.pem")
+	one := 1
+	setDefault(&c.Approvals.Allow, &one)
+	setDefault(&c.Approvals.Review, &one)
+	setDefault(&c.Policy, "policy")
+	setDefault(&c.Judge.Timeout, duration(10*time.Second))
+	setDefault(&c.Judge.Memory, size(512<<20))
+	for i := range c.Destinations {
+		d := &c.Destinations[i]
+		setDefault(&d.Naming.Repository, gate.DefaultNaming().Repository)
+		setDefault(&d.Naming.Tag, gate.DefaultNaming().Tag)
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+const maxApprovals = 9
+
+func (c *config) validate() error {
+	switch {
+	case c.APIVersion != configVersion:
+		return &fieldError{"apiVersion", fmt.Sprintf("%q is not known", c.APIVersion), "write  apiVersion: " + configVersion}
+	case c.Kind != configKind:
+		return &fieldError{"kind", fmt.Sprintf("%q is not known", c.Kind), "write  kind: " + configKind}
+	case *c.Approvals.Allow < 0 || *c.Approvals.Allow > maxApprovals:
+		return &fieldError{"approvals.allow", fmt.Sprintf("%d is not between 0 and %d", *c.Approvals.Allow, maxApprovals), "write  allow: 1"}
+	case *c.Approvals.Review < 1 || *c.Approvals.Review > maxApprovals:
+		return &fieldError{"approvals.review", fmt.Sprintf("%d is not between 1 and %d", *c.Approvals.Review, maxApprovals), "write  review: 1"}
+	case c.Judge.Timeout < duration(time.Second) || c.Judge.Timeout > duration(10*time.Minute):
+		return &fieldError{"judge.timeout", fmt.Sprintf("%s is not between 1s and 10m", time.Duration(c.Judge.Timeout)), "write  timeout: 10s"}
+	case c.Judge.Memory < 256<<20 || c.Judge.Memory > 64<<30:
+		return &fieldError{"judge.memory", fmt.Sprintf("%d bytes are not between 256MiB and 64GiB", int64(c.Judge.Memory)), "write  memory: 512MiB"}
+	}
+	if err := checkListen("listen", c.Listen); err != nil {
+		return err
+	}
+	names := map[string]bool{gate.DepotName: true}
+	for i, d := range c.Destinations {
+		path := fmt.Sprintf("destinations[%d]", i)
+		if names[d.Name] {
+			return &fieldError{path + ".name", fmt.Sprintf("%q is taken", d.Name), "give each destination a name of its own; depot is the built-in one"}
+		}
+		names[d.Name] = true
+		if err := d.validate(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkListen refuses what net.Listen would, before anything is opened.
+func checkListen(path, address string) error {
+	i := strings.LastIndexByte(address, ':')
+	if i < 0 {
+		return &fieldError{path, fmt.Sprintf("%q has no port", address), "write  listen: 127.0.0.1:8443"}
+	}
+	if port, err := strconv.ParseUint(address[i+1:], 10, 16); err != nil || port == 0 && address[i+1:] != "0" {
+		return &fieldError{path, fmt.Sprintf("%q has no port", address), "write  listen: 127.0.0.1:8443"}
+	}
+	return nil
+}
+
+func (d *destinationSpec) validate(path string) error {
+	if !bundle.ValidChannel(d.Name) {
+		return &fieldError{path + ".name", fmt.Sprintf("%q cannot name a destination", d.Name), "use up to 40 of a-z, 0-9 and inner hyphens"}
+	}
+	if len(d.Accepts) == 0 {
+		return &fieldError{path + ".accepts", "there are none", "name kinds of artifacts, such as  accepts: [image]"}
+	}
+	for i, kind := range d.Accepts {
+		if !slices.Contains(allKinds(), kind) || slices.Contains(d.Accepts[:i], kind) {
+			return &fieldError{fmt.Sprintf("%s.accepts[%d]", path, i), fmt.Sprintf("%q is no kind of artifact, or stands there twice", kind), "kinds: " + joinKinds(allKinds())}
+		}
+	}
+	if err := (gate.Naming{Repository: d.Naming.Repository, Tag: d.Naming.Tag}).Check(); err != nil {
+		return &fieldError{path + ".naming", err.Error(), "use {kind}, {name} and {version}"}
+	}
+	if err := d.Credentials.validate(path + ".credentials"); err != nil {
+		return err
+	}
+	return d.validatePlace(path)
+}
+
+// validatePlace makes sure that a destination has the fields of its type and
+// none of another.
+func (d *destinationSpec) validatePlace(path string) error {
+	registry := []field{{"registry", d.Registry, true}}
+	s3 := []field{{"endpoint", d.Endpoint, true}, {"bucket", d.Bucket, true}, {"prefix", d.Prefix, false}, {"region", d.Region, false}}
+	switch d.Type {
+	case typeRegistry:
+		return checkFields(path, d.Type, registry, s3)
+	case typeS3:
+		return checkFields(path, d.Type, s3, registry)
+	}
+	return &fieldError{path + ".type", fmt.Sprintf("%q is no type of destination", d.Type), "types: registry, s3"}
+}
+
+// field is a text of a destination.
+type field struct {
+	name, value string
+	needed      bool
+}
+
+func checkFields(path, kind string, own, foreign []field) error {
+	for _, f := range own {
+		if f.needed && f.value == "" {
+			return &fieldError{path, fmt.Sprintf("a destination of type %s needs %s", kind, f.name), "add  " + f.name + ":"}
+		}
+	}
+	for _, f := range foreign {
+		if f.value != "" {
+			return &fieldError{path + "." + f.name, fmt.Sprintf("a destination of type %s has no %s", kind, f.name), "take it out"}
+		}
+	}
+	return nil
+}
+
+func (c *credentials) validate(path string) error {
+	switch {
+	case *c == credentials{}:
+		return nil
+	case c.User == "":
+		return &fieldError{path + ".user", "there is none", "write  user:"}
+	case (c.PasswordFile == "") == (c.PasswordEnv == ""):
+		return &fieldError{path, "exactly one of passwordFile and passwordEnv says where the password is", "write  passwordFile:"}
+	}
+	return nil
+}
+
+func allKinds() []bundle.Kind {
+	return []bundle.Kind{bundle.Image, bundle.Chart, bundle.Model, bundle.Dataset, bundle.Files, bundle.Packages}
+}
+
+func joinKinds(kinds []bundle.Kind) string {
+	texts := make([]string, len(kinds))
+	for i, k := range kinds {
+		texts[i] = string(k)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// duration is a span of time, written as 10s or 2m.
+type duration time.Duration
+
+// UnmarshalText parses a duration.
+func (d *duration) UnmarshalText(b []byte) error {
+	span, err := time.ParseDuration(string(b))
+	if err != nil {
+		return fmt.Errorf("%q is no span of time such as 10s or 2m", b)
+	}
+	*d = duration(span)
+	return nil
+}
+
+// MarshalText writes a duration as it is read.
+func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// size is a number of bytes, written as 512MiB or 2GiB.
+type size int64
+
+// UnmarshalText parses a size.
+func (s *size) UnmarshalText(b []byte) error {
+	text := string(b)
+	for _, unit := range []struct {
+		name  string
+		shift uint
+	}{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}} {
+		digits, ok := strings.CutSuffix(text, unit.name)
+		if n, err := strconv.ParseUint(digits, 10, 31); ok && err == nil {
+			*s = size(n) << unit.shift
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no size such as 512MiB or 2GiB", text)
+}
+
+// MarshalText writes a size as it is read.
+func (s size) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%dKiB", int64(s)>>10), nil }

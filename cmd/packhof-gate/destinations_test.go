@@ -1,0 +1,130 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/testkit"
+)
+
+// harbor is a configuration with one registry as destination.
+func harbor(r *testkit.Registry, more ...string) func(*lab) {
+	return func(l *lab) {
+		l.write("data/harbor.pem", string(r.CAPEM()))
+		destination(append([]string{"type: registry", "registry: " + r.Host() + "/plant", "accepts: [files]", "caFile: harbor.pem"}, more...)...)(l)
+	}
+}
+
+// checkRelease runs a release that must end so.
+func (l *lab) checkRelease(exit int, code string, state gate.State) {
+	l.t.Helper()
+	o := l.run("--quiet", "release", "1")
+	if o.exit != exit || !strings.Contains(o.stderr, code) {
+		l.t.Errorf("exit %d, want %d and %s\n%s", o.exit, exit, code, o.stderr)
+	}
+	if got := l.state("1"); got != state {
+		l.t.Errorf("the case is %s, want %s", got, state)
+	}
+}
+
+// A destination that does not answer, or does not let us in, keeps the release
+// from ending; once it does, the same release goes on and ends.
+func TestDestinationFailsFirst(t *testing.T) {
+	t.Parallel()
+	template := newLab(t)
+	template.exported()
+	t.Run("refuses", func(t *testing.T) {
+		t.Parallel()
+		l, r := template.clone(t), testkit.NewRegistry(t, testkit.WithTLS(), testkit.WithBasicAuth("robot", "geheim"))
+		harbor(r)(l)
+		l.must("receive", bundleFile)
+		l.approve("1")
+		l.checkRelease(21, "code: destination/refused ", gate.PartlyLoaded)
+		l.write("data/harbor.password", "geheim\n")
+		harbor(r, "credentials: {user: robot, passwordFile: harbor.password}")(l)
+		l.checkRelease(0, "", gate.Loaded)
+		found := l.must("show", "1").stdout
+		if !strings.Contains(found, "harbor") || !strings.Contains(found, r.Host()+"/plant/notes") {
+			t.Errorf("where it went is not shown:\n%s", found)
+		}
+	})
+	t.Run("does not answer", func(t *testing.T) {
+		t.Parallel()
+		l, r := template.clone(t), testkit.NewRegistry(t, testkit.WithTLS())
+		harbor(r)(l)
+		l.must("receive", bundleFile)
+		l.approve("1")
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l.checkRelease(21, "code: destination/unreachable ", gate.PartlyLoaded)
+		harbor(testkit.NewRegistry(t, testkit.WithTLS()))(l)
+		l.checkRelease(0, "", gate.Loaded)
+	})
+	t.Run("password in the environment", func(t *testing.T) {
+		t.Parallel()
+		l, r := template.clone(t), testkit.NewRegistry(t, testkit.WithTLS(), testkit.WithBasicAuth("robot", "geheim"))
+		harbor(r, "credentials: {user: robot, passwordEnv: HARBOR_PASSWORD}")(l)
+		l.env = append(l.env, "HARBOR_PASSWORD=geheim")
+		l.must("receive", bundleFile)
+		l.approve("1")
+		l.checkRelease(0, "", gate.Loaded)
+	})
+}
+
+// A bucket gets the files under their real names.
+func TestBucket(t *testing.T) {
+	t.Parallel()
+	l, server := arrived(t), testkit.NewS3(t)
+	l.write("data/s3.pem", string(server.CAPEM()))
+	l.write("data/s3.password", testkit.S3SecretKey+"\n")
+	destination("type: s3", "endpoint: https://"+server.Host(), "bucket: "+testkit.S3Bucket, "accepts: [files]", "caFile: s3.pem",
+		"naming: {repository: \"{kind}/{name}\", tag: \"v{version}\"}", "credentials: {user: "+testkit.S3AccessKey+", passwordFile: s3.password}")(l)
+	l.must("receive", bundleFile)
+	l.approve("1")
+	l.checkRelease(0, "", gate.Loaded)
+	if shown := l.must("show", "1").stdout; !strings.Contains(shown, "files/notes:v1") {
+		t.Errorf("the name is not shown:\n%s", shown)
+	}
+	got, err := os.ReadFile(filepath.Join(server.Files(), "files/notes/v1/data/values.csv"))
+	if err != nil || string(got) != l.read("notes/data/values.csv") {
+		t.Errorf("the bucket has %q, %v", got, err)
+	}
+}
+
+// A full disk ends a receive with a clear word, and nothing half is left; with
+// space, the same command goes on.
+func TestDiskIsFull(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.write("notes/large.bin", string(testkit.Bytes("large", 6<<20)))
+	l.exported()
+	if err := l.command("unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt").Run(); err != nil {
+		t.Skipf("no file systems of one's own here: unshare -rm: %v", err)
+	}
+	o := l.finish(l.command("unshare", "-rm", "sh", "-euc", `
+		cp -r data/store copy; mount -t tmpfs -o size=3m tmpfs data/store; cp -r copy/. data/store; rm -r copy
+		status=0
+		packhof-gate --quiet receive medium || status=$?
+		find data/store -type f -size +1k
+		exit $status`))
+	if o.exit != 1 || !strings.Contains(o.stderr, "code: gate/full   exit 1 ") && !strings.Contains(o.stderr, "code: disk/full   exit 1 ") {
+		t.Errorf("exit %d\n%s", o.exit, o.stderr)
+	}
+	for line := range strings.Lines(o.stdout) {
+		if strings.HasPrefix(line, "data/store") && !strings.Contains(line, "/blobs/sha256/") {
+			t.Errorf("left on the disk: %s", line)
+		}
+	}
+	l.checkStore()
+	l.must("receive", "medium")
+	if got := l.state("1"); got != gate.Awaiting {
+		t.Errorf("the case is %s", got)
+	}
+	if left, err := os.ReadDir(l.path("data/store/ingest")); err != nil || len(left) > 0 {
+		t.Errorf("%v, left over: %v", err, left)
+	}
+}

@@ -1,0 +1,566 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/testkit"
+	"github.com/packhof/packhof/signing"
+)
+
+// failure is a command that must fail, and how.
+type failure struct {
+	name  string // also of the section in testdata/failures.txtar
+	given func(l *lab)
+	run   []string
+	exit  int
+	code  string
+	cases int // how many cases there are afterwards
+}
+
+const goldenFailures = "testdata/failures.txtar"
+
+var update = flag.Bool("update", false, "write "+goldenFailures+" instead of comparing with it")
+
+// fingerprintOf begins an argument that stands for the fingerprint of a file.
+const fingerprintOf = "fingerprint of "
+
+// stage is a lab at some point of its life, in which failures begin.
+type stage struct {
+	lab      *lab
+	failures []failure
+}
+
+// TestFailures is every way to fail that a person can meet: the exit code, the
+// stable code, every word on stderr (testdata/failures.txtar has them all),
+// that nothing was loaded, and that the gate is in order afterwards.
+func TestFailures(t *testing.T) {
+	golden := readGolden(t)
+	fresh := newLab(t)
+	there := fresh.clone(t)
+	there.exported()
+	judged := there.clone(t)
+	judged.must("receive", bundleFile)
+	stages := []stage{{fresh, append(configFailures(), commandFailures()...)}, {there, receiveFailures()}, {judged, decideFailures()}}
+	said := map[string]string{}
+	var names []string
+	t.Run("of", func(t *testing.T) { // ends when all of its parallel tests have ended
+		results := make(chan [2]string, 200)
+		for _, s := range stages {
+			for _, f := range s.failures {
+				names = append(names, f.name)
+				t.Run(f.name, func(t *testing.T) {
+					t.Parallel()
+					text := f.check(s.lab.clone(t))
+					results <- [2]string{f.name, text}
+					if want := golden[f.name]; !*update && want != text {
+						t.Errorf("stderr (-want +got), if it is right run  go test -run TestFailures -update\n%s", cmp.Diff(want, text))
+					}
+				})
+			}
+		}
+		t.Cleanup(func() {
+			close(results)
+			for r := range results {
+				said[r[0]] = r[1]
+			}
+		})
+	})
+	for name := range golden {
+		if !*update && !slices.Contains(names, name) {
+			t.Errorf("%s has a section %q, which is no test", goldenFailures, name)
+		}
+	}
+	if *update {
+		writeGolden(t, names, said)
+	}
+}
+
+func (f *failure) check(l *lab) (said string) {
+	l.t.Helper()
+	if f.given != nil {
+		f.given(l)
+	}
+	args := []string{"--quiet"}
+	for _, arg := range f.run {
+		if name, ok := strings.CutPrefix(arg, fingerprintOf); ok {
+			arg = l.fingerprint(name)
+		}
+		args = append(args, arg)
+	}
+	o := l.run(args...)
+	if o.exit != f.exit || !strings.Contains(o.stderr, fmt.Sprintf("code: %s   exit %d ", f.code, f.exit)) {
+		l.t.Errorf("exit %d, want exit %d and code %s:\n%s", o.exit, f.exit, f.code, o.stderr)
+	}
+	if inside := insides.FindString(o.stderr); inside != "" {
+		l.t.Errorf("%q is not for people:\n%s", inside, o.stderr)
+	}
+	l.checkUnloaded(f.cases)
+	return l.steady(o.stderr)
+}
+
+// checkUnloaded makes sure that a failure left a gate in order, with so many
+// cases, and nothing of them in the depot.
+func (l *lab) checkUnloaded(cases int) {
+	l.t.Helper()
+	if l.vacate != nil {
+		l.vacate()
+	}
+	l.env, l.noPassword = nil, false
+	l.remove("data/gate.yaml") // which may be what was wrong
+	l.write("data/gate.yaml", "apiVersion: packhof/v1\nkind: Gate\n")
+	l.remove("data/policy")
+	if got := l.count(); got != cases {
+		l.t.Errorf("%d cases, want %d", got, cases)
+	}
+	if all := l.must("list").stdout; strings.Contains(all, "loaded") || strings.Contains(all, "approved") {
+		l.t.Errorf("something was let through:\n%s", all)
+	}
+	l.checkStore()
+}
+
+// insides is what nobody but us can make sense of: types of Go, addresses,
+// what is left of a crash.
+var insides = regexp.MustCompile(`\bGo [a-z]+\.[A-Z]\w*|\bunmarshal\b|%!|0x[0-9a-f]{6,}|goroutine|sql:`)
+
+// anonymous replaces the folder of the lab.
+func (l *lab) anonymous(text string) string { return strings.ReplaceAll(text, l.dir, "$LAB") }
+
+// steady replaces what differs from run to run. Digests and keys become
+// numbers in the order in which they turn up, so that it still shows which of
+// them are the same.
+func (l *lab) steady(text string) string {
+	text = l.anonymous(text)
+	for _, r := range []struct{ from, to string }{
+		{`127\.0\.0\.1:\d+`, "$$HOST"},
+		{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "<time>"},
+		{`\d{4}-\d\d-\d\d`, "<date>"},
+		{`gate-[a-z2-7]{16}`, "<gate>"},
+		{`process:  \d+`, "process:  <pid>"},
+		{`os:\w+`, "os:<user>"},
+		{`at byte [1-9]\d+`, "at byte <n>"},
+		{`(?m)^  ([a-z]+ ){7}[a-z]+$`, "  <words>"},
+		{`(free|need|wanted|have):( +)[\d.]+ \w+`, "$1:$2<size>"},
+	} {
+		text = regexp.MustCompile(r.from).ReplaceAllString(text, r.to)
+	}
+	var seen []string
+	return regexp.MustCompile(`\b([0-9a-f]{64}|[0-9a-f]{16}|[0-9a-f]{12}|[0-9a-f]{4}( [0-9a-f]{4}){15})\b`).ReplaceAllStringFunc(text, func(hex string) string {
+		if !slices.Contains(seen, hex) {
+			seen = append(seen, hex)
+		}
+		return fmt.Sprintf("<hex %d>", slices.Index(seen, hex)+1)
+	})
+}
+
+func readGolden(t *testing.T) map[string]string {
+	t.Helper()
+	b, err := os.ReadFile(goldenFailures)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, f := range txtar.Parse(b).Files {
+		said[f.Name] = string(f.Data)
+	}
+	return said
+}
+
+func writeGolden(t *testing.T, names []string, said map[string]string) {
+	t.Helper()
+	archive := &txtar.Archive{Comment: []byte("What packhof-gate says on stderr when it fails; see TestFailures.\n\n")}
+	for _, name := range names {
+		archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(said[name])})
+	}
+	if err := os.WriteFile(goldenFailures, txtar.Format(archive), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// config writes a gate.yaml with these lines.
+func withConfig(lines ...string) func(*lab) {
+	return func(l *lab) {
+		l.write("data/gate.yaml", "apiVersion: packhof/v1\nkind: Gate\n"+strings.Join(lines, "\n")+"\n")
+	}
+}
+
+func with(file, text string) func(*lab) { return func(l *lab) { l.write(file, text) } }
+
+func without(file string) func(*lab) { return func(l *lab) { l.remove(file) } }
+
+func setenv(line string) func(*lab) { return func(l *lab) { l.env = append(l.env, line) } }
+
+// destination is a configuration with one destination of these fields.
+func destination(fields ...string) func(*lab) {
+	return withConfig(append([]string{"destinations:", "  - name: harbor"}, indented(fields)...)...)
+}
+
+func indented(lines []string) []string {
+	var all []string
+	for _, l := range lines {
+		all = append(all, "    "+l)
+	}
+	return all
+}
+
+func configFailures() []failure {
+	bad := func(name string, given func(*lab), code string) failure {
+		return failure{name: "config: " + name, given: given, run: []string{"list"}, exit: 2, code: code}
+	}
+	registry := []string{"type: registry", "registry: registry.example/plant", "accepts: [image]"}
+	return []failure{
+		bad("missing", without("data/gate.yaml"), "config/missing"),
+		bad("empty", with("data/gate.yaml", ""), "config/syntax"),
+		bad("not yaml", withConfig("listen: [x"), "config/syntax"),
+		bad("unknown key", withConfig("lisen: :8443"), "config/unknown-key"),
+		bad("unknown key of a destination", destination(append(registry, "tls: false")...), "config/unknown-key"),
+		bad("apiVersion", with("data/gate.yaml", "apiVersion: packhof/v9\nkind: Gate\n"), "config/invalid"),
+		bad("kind", with("data/gate.yaml", "apiVersion: packhof/v1\nkind: Export\n"), "config/invalid"),
+		bad("listen without a port", withConfig("listen: localhost"), "config/invalid"),
+		bad("nobody approves what is for review", withConfig("approvals: {review: 0}"), "config/invalid"),
+		bad("more people than there are", withConfig("approvals: {allow: 10}"), "config/invalid"),
+		bad("no time to judge", withConfig("judge: {timeout: 1ms}"), "config/invalid"),
+		bad("span of time", withConfig("judge: {timeout: soon}"), "config/invalid"),
+		bad("no memory to judge", withConfig("judge: {memory: 1MiB}"), "config/invalid"),
+		bad("size", withConfig("judge: {memory: much}"), "config/invalid"),
+		bad("type of a destination", destination("type: ftp", "accepts: [image]"), "config/invalid"),
+		bad("destination without a place", destination("type: registry", "accepts: [image]"), "config/invalid"),
+		bad("destination that accepts nothing", destination("type: registry", "registry: registry.example", "accepts: []"), "config/invalid"),
+		bad("destination that accepts what there is not", destination("type: registry", "registry: registry.example", "accepts: [wheel]"), "config/invalid"),
+		bad("destination with the depot's name", withConfig("destinations:", "  - name: depot", "    type: registry", "    registry: registry.example", "    accepts: [image]"), "config/invalid"),
+		bad("destination with no name", withConfig("destinations:", "  - name: Harbor 1", "    type: registry", "    registry: registry.example", "    accepts: [image]"), "config/invalid"),
+		bad("placeholder", destination(append(registry, "naming: {repository: \"{nmae}\"}")...), "config/invalid"),
+		bad("credentials without a password", destination(append(registry, "credentials: {user: robot}")...), "config/invalid"),
+		bad("credentials without a user", destination(append(registry, "credentials: {passwordFile: p}")...), "config/invalid"),
+		bad("password file missing", destination(append(registry, "credentials: {user: robot, passwordFile: p}")...), "config/invalid"),
+		bad("password variable missing", destination(append(registry, "credentials: {user: robot, passwordEnv: NO_SUCH_SECRET}")...), "config/invalid"),
+		bad("authority missing", destination(append(registry, "caFile: ca.pem")...), "config/invalid"),
+		bad("authority that is none", both(with("data/ca.pem", "hello\n"), destination(append(registry, "caFile: ca.pem")...)), "config/invalid"),
+		bad("field of another type", destination(append(registry, "bucket: plant")...), "config/invalid"),
+		bad("policy: unknown file", with("data/policy/README.md", "hello\n"), "policy/unknown-file"),
+		bad("policy: unknown parameter", with("data/policy/config.json", `{"allowed_source":["x"]}`), "policy/invalid-config"),
+		bad("policy: rule that does not compile", with("data/policy/own.rego", "package packhof.rules.own\n\nfindings contains x if { true }\n"), "policy/invalid-rule"),
+	}
+}
+
+// both does one after the other.
+func both(first, second func(*lab)) func(*lab) {
+	return func(l *lab) { first(l); second(l) }
+}
+
+func commandFailures() []failure {
+	wrong := func(name string, given func(*lab), exit int, code string, run ...string) failure {
+		return failure{name: "command: " + name, given: given, run: run, exit: exit, code: code}
+	}
+	return []failure{
+		wrong("unknown", nil, 2, "usage", "recieve", bundleFile),
+		wrong("argument missing", nil, 2, "usage", "receive"),
+		wrong("flag missing", nil, 2, "usage", "approve", "1"),
+		wrong("no number", nil, 2, "usage", "show", "one"),
+		wrong("no language", nil, 2, "usage", "show", "1", "--lang", "fr"),
+		wrong("yes without a review", nil, 2, "usage", "approve", "1", "--as", "anna", "--yes"),
+		wrong("unknown schema", nil, 2, "usage", "schema", "export"),
+		wrong("unknown log level", nil, 2, "usage", "serve", "--log-level", "loud"),
+		wrong("unknown log format", nil, 2, "usage", "serve", "--log-format", "xml"),
+		wrong("no port", nil, 2, "usage", "serve", "--listen", "localhost"),
+		wrong("no gate", nil, 2, "gate/none", "list", "--data", "notes"),
+		wrong("no case", nil, 2, "case/unknown", "show", "1"),
+		wrong("init over something", nil, 2, "config/exists", "init", "--owner", "x", "--data", "notes"),
+		wrong("init over a gate", nil, 2, "config/exists", "init", "--owner", "x"),
+		wrong("init with a short password", setenv("PACKHOF_PASSWORD=short"), 2, "account/password", "init", "--owner", "x", "--data", "other"),
+		wrong("init with a bad account", nil, 2, "account/name", "init", "--owner", "x", "--data", "other", "--account", "Anna B"),
+		wrong("password file missing", nil, 1, "file/missing", "user", "add", "berta", "--role", "admin", "--password-file", "p"),
+		wrong("password command fails", func(l *lab) {
+			l.env = append(l.env, "PACKHOF_PASSWORD_COMMAND=exit 3")
+			l.unsetPassword()
+		}, 1, "password/command", "user", "add", "berta", "--role", "admin"),
+		wrong("nobody to ask for a password", func(l *lab) { l.unsetPassword() }, 2, "password/none", "user", "add", "berta", "--role", "admin"),
+		wrong("account exists", nil, 1, "account/exists", "user", "add", "anna", "--role", "admin"),
+		wrong("no such role", nil, 2, "account/roles", "user", "add", "berta", "--role", "boss"),
+		wrong("no such account", nil, 2, "account/unknown", "user", "passwd", "berta"),
+		wrong("second trust root", nil, 1, "trust/initialised", "trust", "init", "trust/root-2.json", "--fingerprint", fingerprintOf+"trust/root-2.json"),
+		wrong("trust root of another fingerprint", nil, 10, "trust/root-fingerprint", "trust", "init", "trust/root-1.json", "--fingerprint", strings.Repeat("0000 ", 16)),
+		wrong("trust root that nobody compared", nil, 10, "trust/root-fingerprint", "trust", "init", "trust/root-1.json"),
+		wrong("trust root that is none", nil, 10, "signing/bad-root", "trust", "init", "packhof.yaml"),
+		wrong("trust root missing", nil, 1, "file/missing", "trust", "init", "root-1.json"),
+		wrong("trust update that is none", nil, 10, "signing/bad-root", "trust", "update", "packhof.yaml"),
+		wrong("certificate missing", without("data/tls/cert.pem"), 2, "serve/certificate", "serve", "--listen", "127.0.0.1:0"),
+		wrong("address that is not ours", nil, 1, "serve/address", "serve", "--listen", "192.0.2.1:8443"),
+		wrong("busy", func(l *lab) { l.occupy() }, 1, "gate/busy", "list"),
+	}
+}
+
+func receiveFailures() []failure {
+	bad := func(name string, given func(*lab), exit int, code string, cases int) failure {
+		return failure{name: "receive: " + name, given: given, run: []string{"receive", bundleFile}, exit: exit, code: code, cases: cases}
+	}
+	return []failure{
+		bad("nothing there", without(bundleFile), 1, "file/missing", 0),
+		{name: "receive: folder without a bundle", run: []string{"receive", "notes"}, exit: 2, code: "receive/no-bundle"},
+		{name: "receive: folder with two", given: func(l *lab) { l.write("medium/other.tar", "x") }, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
+		bad("empty", with(bundleFile, ""), 11, "volume/not-a-bundle", 0),
+		bad("no tar", with(bundleFile, strings.Repeat("hello\n", 1000)), 11, "volume/not-a-bundle", 0),
+		bad("cut off in a blob", func(l *lab) { l.truncate(bundleFile, -7*512) }, 11, "volume/damaged", 0),
+		bad("cut off by one byte", func(l *lab) { l.truncate(bundleFile, -1) }, 11, "volume/damaged", 0),
+		bad("cut off in its head", func(l *lab) { l.truncate(bundleFile, 512+100) }, 11, "volume/not-a-bundle", 0),
+		bad("a byte of a blob", func(l *lab) { l.flip(bundleFile, "blobs/sha256/", "read me", "reap me") }, 11, "volume/damaged", 1),
+		bad("a byte of the manifest", func(l *lab) { l.flip(bundleFile, "packhof.json", `"serial":1`, `"serial":7`) }, 10, "signing/not-genuine", 1),
+		bad("a byte of the signature", func(l *lab) { l.flip(bundleFile, "signatures/", `"signature":"ME`, `"signature":"MF`) }, 10, "signing/not-genuine", 1),
+		bad("an entry that leads out", func(l *lab) { l.rename(bundleFile, "oci-layout", "../outside") }, 11, "volume/damaged", 0),
+		bad("an absolute entry", func(l *lab) { l.rename(bundleFile, "oci-layout", "/etc/shado") }, 11, "volume/damaged", 0),
+		bad("of a stranger", func(l *lab) { l.write(bundleFile, l.forge(stranger, 1, nil)) }, 10, "signing/not-genuine", 1),
+		bad("of a stranger with a trust root", func(l *lab) { l.write(bundleFile, string(testkit.Forge(l.t, nil).Volume)) }, 10, "signing/root-version", 1),
+		bad("no trust root yet", func(l *lab) {
+			l.remove("data")
+			l.must("init", "--owner", "x")
+		}, 1, "trust/not-initialised", 0),
+		bad("for another gate", func(l *lab) {
+			root := l.read("trust/root-1.json")
+			l.remove("data")
+			l.must("init", "--owner", "x")
+			l.write("root.json", root)
+			l.must("trust", "init", "root.json", "--fingerprint", l.fingerprint("root.json"))
+		}, 12, "audience/other", 1),
+		bad("older", func(l *lab) {
+			l.must("receive", bundleFile)
+			first := l.manifest()
+			l.write("home/3.tar", l.forge(sender, 3, &first))
+			l.must("receive", "home/3.tar")
+			l.write(bundleFile, l.forge(sender, 2, &first))
+		}, 12, "freshness/older", 3),
+		bad("too far ahead", func(l *lab) { l.write(bundleFile, l.forge(sender, 20_000, nil)) }, 12, "freshness/too-far", 1),
+		bad("another history", func(l *lab) {
+			l.must("receive", bundleFile)
+			other := cas.DigestOf([]byte("another first bundle"))
+			l.write(bundleFile, l.forge(sender, 2, &other))
+		}, 12, "freshness/equivocation", 2),
+		bad("another content under a known serial", func(l *lab) {
+			l.must("receive", bundleFile)
+			l.write(bundleFile, l.twin("notes/README.md", "read me twice\n"))
+		}, 12, "freshness/equivocation", 2),
+		bad("denied by the policy", func(l *lab) {
+			l.write("data/policy/config.json", `{"allowed_sources":["registry.example"]}`)
+		}, 12, "policy/denied", 1),
+		bad("a policy that cannot decide", func(l *lab) {
+			l.write("data/policy/own_number.rego", numberRule)
+			l.write("data/policy/own_number_test.rego", numberTests)
+		}, 1, "policy/error", 1),
+		bad("a policy that nothing proves", with("data/policy/own_number.rego", numberRule), 1, "policy/untested", 0),
+		{name: "verify: a byte of a blob", given: func(l *lab) { l.flip(bundleFile, "blobs/sha256/", "read me", "reap me") }, run: []string{"verify", bundleFile}, exit: 11, code: "volume/damaged"},
+		{name: "verify: of a stranger", given: func(l *lab) { l.write(bundleFile, l.forge(stranger, 1, nil)) }, run: []string{"verify", bundleFile}, exit: 10, code: "signing/not-genuine"},
+		{name: "inspect: no tar", given: with(bundleFile, "hello"), run: []string{"inspect", bundleFile}, exit: 11, code: "volume/not-a-bundle"},
+	}
+}
+
+// numberRule fails on every channel whose name is no number.
+const (
+	numberRule = `# METADATA
+# title: The channel is a small number
+# custom:
+#   kinds: [bundle]
+#   title_de: "Der Kanal ist eine kleine Zahl"
+#   message: "{number}"
+#   message_de: "{number}"
+#   remedy: "name it otherwise"
+#   remedy_de: "Anders nennen"
+package packhof.rules.own_number
+
+checked contains ""
+
+findings contains {"artifact": "", "level": "review", "params": {"number": n}} if {
+	n := to_number(input.bundle.channel)
+	n > 7
+}
+`
+	numberTests = `package packhof.rules.own_number_test
+
+import data.packhof.rules.fixtures_test
+import data.packhof.rules.own_number
+
+of(channel) := object.union(fixtures_test.clean, {"bundle": {"channel": channel}})
+
+test_passes_small if {
+	count(own_number.findings) == 0 with input as of("7")
+}
+
+test_fires_large if {
+	count(own_number.findings) == 1 with input as of("8")
+}
+`
+)
+
+func decideFailures() []failure {
+	decide := func(name string, given func(*lab), exit int, code string, run ...string) failure {
+		return failure{name: "decide: " + name, given: given, run: run, exit: exit, code: code, cases: 1}
+	}
+	approve := []string{"approve", "1", "--as", "anna", "--yes", "--review", "sha256:0"}
+	return []failure{
+		decide("wrong password", setenv("PACKHOF_PASSWORD=not this one"), 4, "login/failed", approve...),
+		decide("no such account", nil, 4, "login/failed", "approve", "1", "--as", "berta", "--yes", "--review", "sha256:0"),
+		decide("another review", nil, 1, "case/review-changed", append(approve, "--reason", "x")...),
+		decide("nobody at the terminal", nil, 1, "case/not-confirmed", "approve", "1", "--as", "anna"),
+		decide("what was read is not what is shown", nil, 1, "case/review-changed", "approve", "1", "--as", "anna", "--review", "sha256:0"),
+		decide("account that may not", func(l *lab) { l.must("user", "add", "olaf", "--role", "operator") }, 4, "login/forbidden", "approve", "1", "--as", "olaf", "--yes", "--review", "sha256:0"),
+		decide("no case", nil, 2, "case/unknown", "approve", "7", "--as", "anna", "--yes", "--review", "sha256:0"),
+		decide("release before approval", nil, 13, "case/waiting", "release", "1"),
+		{name: "decide: release after rejection", given: func(l *lab) {
+			l.must("reject", "1", "--as", "anna", "--yes", "--review", l.review("1"), "--reason", "not needed")
+		}, run: []string{"release", "1"}, exit: 14, code: "case/rejected", cases: 1},
+		{name: "decide: approve after rejection", given: func(l *lab) {
+			l.must("reject", "1", "--as", "anna", "--yes", "--review", l.review("1"), "--reason", "not needed")
+		}, run: append(approve, "--reason", "x"), exit: 1, code: "case/not-waiting", cases: 1},
+	}
+}
+
+// unsetPassword takes the password out of the environment.
+func (l *lab) unsetPassword() { l.noPassword = true }
+
+// truncate cuts a file to size, or by so much when size is negative.
+func (l *lab) truncate(name string, size int64) {
+	l.t.Helper()
+	if size < 0 {
+		size += int64(len(l.read(name)))
+	}
+	if err := os.Truncate(l.path(name), size); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// flip replaces text in the one entry of a tar whose name begins so and that
+// holds the text; the file keeps its length.
+func (l *lab) flip(name, entry, old, new string) {
+	l.t.Helper()
+	l.edit(name, entry, func(_, body []byte) bool {
+		if !bytes.Contains(body, []byte(old)) {
+			return false
+		}
+		copy(body, bytes.Replace(body, []byte(old), []byte(new), 1))
+		return true
+	})
+}
+
+// rename gives an entry another name, with the right checksum.
+func (l *lab) rename(name, entry, to string) {
+	l.t.Helper()
+	l.edit(name, entry, func(head, _ []byte) bool {
+		clear(head[:100])
+		copy(head, to)
+		copy(head[148:156], "        ")
+		sum := 0
+		for _, b := range head {
+			sum += int(b)
+		}
+		copy(head[148:156], fmt.Sprintf("%06o\x00 ", sum))
+		return true
+	})
+}
+
+// edit lets change work on header and body of entries whose name begins so,
+// until it says that it has.
+func (l *lab) edit(name, entry string, change func(head, body []byte) bool) {
+	l.t.Helper()
+	whole := []byte(l.read(name))
+	archive := bytes.NewReader(whole)
+	entries := tar.NewReader(archive)
+	for {
+		head, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			l.t.Fatalf("%s has no such entry %s", name, entry)
+		}
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		start := len(whole) - archive.Len()
+		if strings.HasPrefix(head.Name, entry) && change(whole[start-512:start], whole[start:start+int(head.Size)]) {
+			break
+		}
+	}
+	l.write(name, string(whole))
+}
+
+// Who a forged bundle is from.
+const (
+	sender   = "sender"   // the lab's own key
+	stranger = "stranger" // a key that the lab's root does not know
+)
+
+// forge makes a bundle for the lab's gate, with the lab's trust documents.
+func (l *lab) forge(from string, serial int64, previous *bundle.Digest) string {
+	l.t.Helper()
+	documents := map[string]bundle.TrustDocument{}
+	for name, version := range map[string]int64{"root-1": 1, "root-2": 2, "revocations-1": 1} {
+		documents[name] = bundle.TrustDocument{Version: version, Bytes: []byte(l.read("trust/" + name + ".json"))}
+	}
+	now := time.Now()
+	f := testkit.Forge(l.t, func(m *bundle.Manifest) {
+		m.Channel, m.Serial, m.Previous, m.Audience = "plant-1", serial, previous, []string{l.gateID()}
+		m.Created, m.Expires = bundle.At(now), bundle.At(now.Add(24*time.Hour))
+		m.TrustRoot = bundle.Versioned{Version: 2, Digest: cas.DigestOf(documents["root-2"].Bytes)}
+		m.Revocations = bundle.Versioned{Version: 1, Digest: cas.DigestOf(documents["revocations-1"].Bytes)}
+	})
+	var signer signing.Signer = f.Signer
+	if from == sender {
+		key, err := signing.ParsePrivateKey([]byte(l.read("keys/packhof.key")), []byte(passphrase))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		signer = key
+	}
+	signature, err := signing.Sign(l.t.Context(), signer, f.Head.Manifest)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	f.Head.Roots = []bundle.TrustDocument{documents["root-1"], documents["root-2"]}
+	f.Head.Revocations = documents["revocations-1"]
+	f.Head.Signatures = []bundle.Signature{{Key: signer.Public().ID().Short(), Bytes: signature}}
+	if err := f.Lay(l.t.Context()); err != nil {
+		l.t.Fatal(err)
+	}
+	return string(f.Volume)
+}
+
+// gateID is the id of the lab's gate.
+func (l *lab) gateID() string {
+	l.t.Helper()
+	enrolment, err := bundle.ParseEnrolment([]byte(l.read("data/enrol.json")))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return enrolment.Gate
+}
+
+// manifest is the digest of the manifest on the medium.
+func (l *lab) manifest() bundle.Digest {
+	l.t.Helper()
+	return cas.DigestOf([]byte(l.read("medium/plant-1-000001.packhof.json")))
+}
+
+// twin is a bundle of serial 1 with one file changed, from the same sender: as
+// if the ledger had been lost.
+func (l *lab) twin(file, text string) string {
+	l.t.Helper()
+	other := l.clone(l.t)
+	for _, path := range []string{"data", "medium", ".packhof", "packhof.ledger", "packhof.lock"} {
+		other.remove(path)
+	}
+	other.mkdir("medium")
+	other.mustPackhof("init", "--ledger-only")
+	other.write(file, text)
+	other.exported()
+	return other.read(bundleFile)
+}

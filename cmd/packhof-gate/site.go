@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/policy"
+	"github.com/packhof/packhof/policy/judge"
+	"github.com/packhof/packhof/web"
+)
+
+// site is the data directory of a gate.
+type site struct {
+	app    *cli.App
+	dir    string // of --data
+	config config
+	file   *cli.Config
+}
+
+func (s *site) configPath() string { return filepath.Join(s.dir, "gate.yaml") }
+
+// path makes a path of the configuration one of the process.
+func (s *site) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(s.dir, name)
+}
+
+func noGate(dir string) error {
+	return problem.New("gate/none", "%s is no data directory of a gate", dir).
+		Hint("make one with  packhof-gate init, or name the right one with --data")
+}
+
+// load reads gate.yaml.
+func (s *site) load() error {
+	if _, err := os.Stat(filepath.Join(s.dir, "enrol.json")); errors.Is(err, fs.ErrNotExist) {
+		return noGate(s.dir)
+	}
+	file, err := cli.LoadConfig(s.configPath(), &s.config)
+	if err != nil {
+		return inOurWords(err)
+	}
+	s.file = file
+	s.config.setDefaults()
+	return file.Locate(s.config.validate())
+}
+
+// inOurWords corrects the remedy of a configuration that is missing or empty:
+// init, which made it, does not make it again.
+func inOurWords(err error) error {
+	var wrong *cli.ConfigError
+	if errors.As(err, &wrong) && wrong.Line == 0 && wrong.Fix != "" {
+		corrected := *wrong
+		corrected.Fix = "write the first two lines,  apiVersion: packhof/v1  and  kind: Gate; the rest has defaults"
+		return &corrected
+	}
+	return err
+}
+
+// policySource is the library that ships, with the rules and parameters of
+// the plant's folder, if there is one.
+func (s *site) policySource(ctx context.Context) (policy.Source, error) {
+	library, err := policy.Library()
+	if err != nil {
+		return policy.Source{}, err
+	}
+	dir := s.path(s.config.Policy)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return library, nil
+	}
+	whole, err := library.Extend(os.DirFS(dir))
+	if err == nil && whole.Adds(library) {
+		err = policy.CheckTests(ctx, whole) // what nothing proves judges nothing
+	}
+	if err != nil {
+		return policy.Source{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	return whole, nil
+}
+
+// openGate opens the data directory in this process: a *gate.BusyError if
+// another has it.
+func (s *site) openGate(ctx context.Context) (*gate.Gate, error) {
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	var g *gate.Gate // destinations come before the gate that opens with them
+	destinations, err := s.destinations(func() gate.DepotStore { return g.Depot() })
+	if err != nil {
+		return nil, err
+	}
+	source, err := s.policySource(ctx)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := policy.Compile(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	bounded, err := s.boundedJudge(source)
+	if err != nil {
+		return nil, err
+	}
+	g, err = gate.Open(ctx, gate.Options{
+		Dir: s.dir, Clock: s.app.Now, Program: program(), Destinations: destinations, Policy: compiled, Judge: bounded,
+		Approvals: gate.Approvals{Allow: *s.config.Approvals.Allow, Review: *s.config.Approvals.Review},
+	})
+	return g, err
+}
+
+// boundedJudge runs this program again, as "packhof-gate judge", within
+// bounds.
+func (s *site) boundedJudge(source policy.Source) (*boundedJudge, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return &boundedJudge{source: source, child: judge.Child{
+		Program: self, Args: []string{"judge"}, Timeout: time.Duration(s.config.Judge.Timeout), Memory: int64(s.config.Judge.Memory),
+	}}, nil
+}
+
+// boundedJudge is the gate's judge: the policy in force, in a child process.
+type boundedJudge struct {
+	child  judge.Child
+	source policy.Source
+}
+
+// Evaluate implements gate.Judge.
+func (j *boundedJudge) Evaluate(ctx context.Context, in *policy.Input) (*policy.Decision, error) {
+	return j.child.Evaluate(ctx, j.source, in)
+}
+
+// connect gives a client of the gate: of a serve that runs, or of a gate in
+// this process, behind the same API.
+//
+// A serve is found by connecting to its socket, never by the socket's being
+// there, since a serve that was killed leaves it behind. Who else has the data
+// directory is told by the lock.
+func (s *site) connect(ctx context.Context) (*client, error) {
+	if s.serving(ctx) {
+		return overSocket(s), nil
+	}
+	g, err := s.openGate(ctx)
+	var busy *gate.BusyError
+	if errors.As(err, &busy) && s.waitServing(ctx) {
+		return overSocket(s), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	handler, err := web.NewConsole(g, web.Options{Clock: s.app.Now, Version: program()}, peerOf)
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	carry := &inProcess{handler: onlyPeers(handler), user: userName(uint32(os.Getuid()))}
+	return &client{carry: carry, close: func() error { carry.wait(); return g.Close() }}, nil
+}
+
+func (s *site) serving(ctx context.Context) bool {
+	conn, err := s.dialSocket(ctx)
+	return err == nil && conn.Close() == nil
+}
+
+// waitServing gives a serve that has the lock and no socket yet a moment.
+func (s *site) waitServing(ctx context.Context) bool {
+	const tries, pause = 20, 50 * time.Millisecond
+	for range tries {
+		if s.serving(ctx) {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+		}
+	}
+	return false
+}
+
+// with runs a command's work with a client and closes it.
+func (s *site) with(ctx context.Context, do func(*client) error) (err error) {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := c.close(); closed != nil {
+			err = errors.Join(err, closed)
+		}
+	}()
+	return do(c)
+}
