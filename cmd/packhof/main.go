@@ -33,6 +33,6 @@ The way of a first bundle:
 	root.Version = version
 	p := &project{app: app}
 	root.PersistentFlags().StringVarP(&p.file, "file", "f", "packhof.yaml", "configuration `file`; paths in it start from its folder")
-	root.AddCommand(newInit(p), newKey(p), newTrust(p), newPlan(p), newExport(p), newInspect(p), newVerify(p), newDiff(p), newSchema(p), newVersion(p), newMan(p))
+	root.AddCommand(newInit(p), newKey(p), newTrust(p), newPlan(p), newExport(p), newInspect(p), newVerify(p), newDiff(p), newPolicy(p), newSchema(p), newVersion(p), newMan(p), newJudge(p))
 	return root
 }

@@ -76,7 +76,7 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 func scriptCommands() map[string]command {
 	commands := map[string]func(ts *testscript.TestScript, args []string) error{
 		"registry": startRegistry, "https": startHTTPS, "stop": stop, "push": push, "login": login, "asked": asked,
-		"model": writeModel, "dataset": writeDataset, "sha256": setSHA256, "expand": expand,
+		"model": writeModel, "pickle": writePickle, "dataset": writeDataset, "sha256": setSHA256, "expand": expand,
 		"same": same, "json": checkJSON, "yaml": checkYAML, "snapshot": takeSnapshot, "unchanged": compareSnapshot,
 	}
 	all := map[string]command{}
@@ -198,6 +198,11 @@ func writeModel(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	return os.CopyFS(ts.MkAbs(args[0]), model)
+}
+
+// writePickle: pickle FILE writes what pickle.dumps(["weights"], 2) gives.
+func writePickle(ts *testscript.TestScript, args []string) error {
+	return os.WriteFile(ts.MkAbs(args[0]), []byte("\x80\x02]q\x00X\x07\x00\x00\x00weightsq\x01a."), 0o644)
 }
 
 // writeDataset: dataset FOLDER SEED ROWS
