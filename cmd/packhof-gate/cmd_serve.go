@@ -76,7 +76,7 @@ func runServe(s *site, c *cobra.Command, o serveOptions) (err error) {
 	if err != nil {
 		return problem.New("serve/certificate", "the certificate cannot be used: %w", err).Hint("correct tls in %s", s.configPath())
 	}
-	d := &daemon{site: s, gate: g, log: log}
+	d := &daemon{site: s, gate: g, log: log, grace: 10 * time.Second, halt: 20 * time.Second}
 	if err := d.open(certificate); err != nil {
 		return err
 	}
@@ -125,6 +125,9 @@ type daemon struct {
 	network net.Listener
 	socket  net.Listener
 	tasks   sync.WaitGroup // what outlives the request that began it
+
+	grace time.Duration // for what runs to end by itself
+	halt  time.Duration // for what was told to end
 }
 
 // open listens on both sides before anything is served, so that what cannot be
@@ -152,8 +155,6 @@ const (
 	bodyTimeout   = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 64 << 10
-	endTimeout    = 10 * time.Second // for what runs to end by itself
-	haltTimeout   = 20 * time.Second // for what was told to end
 )
 
 // run serves until the context ends, or one of the servers fails.
@@ -233,13 +234,13 @@ func (d *daemon) server(working context.Context, handler http.Handler) *http.Ser
 // end stops accepting, gives what runs some time, then halts it: a case halts
 // where it can go on.
 func (d *daemon) end(servers map[net.Listener]*http.Server, halt func()) error {
-	if d.settle(servers, endTimeout) {
+	if d.settle(servers, d.grace) {
 		halt()
 		return nil
 	}
 	d.log.Warn("what still runs is halted; it goes on at the next start")
 	halt()
-	if d.settle(servers, haltTimeout) {
+	if d.settle(servers, d.halt) {
 		return nil
 	}
 	var err error

@@ -152,7 +152,8 @@ func (l *lab) steady(text string) string {
 		{`\d{4}-\d\d-\d\d`, "<date>"},
 		{`gate-[a-z2-7]{16}`, "<gate>"},
 		{`process:  \d+`, "process:  <pid>"},
-		{`os:\w+`, "os:<user>"},
+		{`os:[\w.-]+`, "os:<user>"},
+		{`(?m)^packhof-gate: error: \S+ brought`, "packhof-gate: error: <user> brought"},
 		{`at byte [1-9]\d+`, "at byte <n>"},
 		{`(?m)^  ([a-z]+ ){7}[a-z]+$`, "  <words>"},
 		{`(free|need|wanted|have):( +)[\d.]+ \w+`, "$1:$2<size>"},
@@ -301,9 +302,20 @@ func commandFailures() []failure {
 		wrong("trust update that is none", nil, 10, "signing/bad-root", "trust", "update", "packhof.yaml"),
 		wrong("certificate missing", without("data/tls/cert.pem"), 2, "serve/certificate", "serve", "--listen", "127.0.0.1:0"),
 		wrong("address that is not ours", nil, 1, "serve/address", "serve", "--listen", "192.0.2.1:8443"),
+		wrong("path too long for a socket", func(l *lab) {
+			if err := os.Rename(l.path("data"), l.path(longName)); err != nil {
+				l.t.Fatal(err)
+			}
+			if err := os.Symlink(longName, l.path("data")); err != nil {
+				l.t.Fatal(err)
+			}
+		}, 2, "serve/socket", "serve", "--listen", "127.0.0.1:0", "--data", longName),
 		wrong("busy", func(l *lab) { l.occupy() }, 1, "gate/busy", "list"),
 	}
 }
+
+// longName leaves no room for the socket behind it.
+var longName = strings.Repeat("d", 105)
 
 func receiveFailures() []failure {
 	bad := func(name string, given func(*lab), exit int, code string, cases int) failure {
@@ -416,6 +428,8 @@ func decideFailures() []failure {
 		decide("nobody at the terminal", nil, 1, "case/not-confirmed", "approve", "1", "--as", "anna"),
 		decide("what was read is not what is shown", nil, 1, "case/review-changed", "approve", "1", "--as", "anna", "--review", "sha256:0"),
 		decide("account that may not", func(l *lab) { l.must("user", "add", "olaf", "--role", "operator") }, 4, "login/forbidden", "approve", "1", "--as", "olaf", "--yes", "--review", "sha256:0"),
+		decide("on what they brought in themselves", func(l *lab) { l.must("user", "add", userName(uint32(os.Getuid())), "--role", "officer") },
+			4, "case/own", "approve", "1", "--as", userName(uint32(os.Getuid())), "--yes", "--review", "sha256:0", "--reason", "x"),
 		decide("no case", nil, 2, "case/unknown", "approve", "7", "--as", "anna", "--yes", "--review", "sha256:0"),
 		decide("release before approval", nil, 13, "case/waiting", "release", "1"),
 		{name: "decide: release after rejection", given: func(l *lab) {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // socketName is the socket of a running serve, in the data directory.
@@ -75,10 +77,17 @@ func userName(uid uint32) string {
 	return id
 }
 
+// maxSocketPath is what the address of a socket has room for, in bytes.
+const maxSocketPath = 107
+
 // listenSocket makes the socket. Whoever calls it holds the gate's lock, so
 // that a socket which is there already belongs to a serve that was killed.
 func (s *site) listenSocket() (net.Listener, error) {
 	path := s.socketPath()
+	if len(path) > maxSocketPath {
+		return nil, problem.New("serve/socket", "the path of the socket is longer than the system takes: %s", path).
+			With(fmt.Sprintf("most:  %d bytes", maxSocketPath)).Hint("move the data directory to a shorter path, or name it from a folder near it, with --data")
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}

@@ -283,3 +283,40 @@ func valid(b []byte) bool {
 	var v any
 	return json.Unmarshal(b, &v) == nil
 }
+
+func TestPasswordSources(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("from file\nsecond line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		file string
+		env  map[string]string
+		want string
+		code string
+	}{
+		"file":             {file, nil, "from file", ""},
+		"file before all":  {file, map[string]string{"PACKHOF_PASSWORD": "from env"}, "from file", ""},
+		"environment":      {"", map[string]string{"PACKHOF_PASSWORD": "from env "}, "from env ", ""},
+		"command":          {"", map[string]string{"PACKHOF_PASSWORD_COMMAND": "echo from command"}, "from command", ""},
+		"of a key":         {"", map[string]string{"PACKHOF_PASSPHRASE": "of a key"}, "", "password/none"},
+		"no such file":     {file + ".none", nil, "", "file/missing"},
+		"command fails":    {"", map[string]string{"PACKHOF_PASSWORD_COMMAND": "exit 3"}, "", "password/command"},
+		"nobody to ask":    {"", nil, "", "password/none"},
+		"empty on purpose": {"", map[string]string{"PACKHOF_PASSWORD": ""}, "", ""},
+	} {
+		term := newTerminal()
+		term.env = c.env
+		got, err := term.Password(t.Context(), c.file, "anna", false)
+		if code := codeOrNone(err); code != c.code || string(got) != c.want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func codeOrNone(err error) string {
+	if err == nil {
+		return ""
+	}
+	return CodeOf(err)
+}

@@ -10,6 +10,7 @@ func gateEntries() []Entry {
 		{"receive/no-bundle", ExitUsage, "A folder holds no bundle.", ""},
 		{"receive/several", ExitUsage, "A folder holds several bundles, and which is meant is not said.", ""},
 		{"serve/address", ExitFailed, "The address to serve at cannot be had.", ""},
+		{"serve/socket", ExitUsage, "The path of the data directory is too long for a socket.", ""},
 		{"serve/certificate", ExitUsage, "The certificate to serve with, or its key, cannot be used.", ""},
 		{"password/none", ExitUsage, "An account needs its password, and there is no terminal to ask at.", ""},
 		{"password/command", ExitFailed, "The command that should print the password failed.", ""},
@@ -24,6 +25,7 @@ func gateEntries() []Entry {
 		{"login/needed", ExitNotLoggedIn, "Nobody is logged in, or the session is over.", ""},
 		{"login/password-needed", ExitNotLoggedIn, "A decision needs the password with it.", ""},
 		{"login/wait", ExitNotLoggedIn, "There were too many failed logins.", "try again later"},
+		{"trust/clock", ExitFailed, "By the clock of the machine the trust root is out of date: one of the two is wrong.", ""},
 		{"trust/initialised", ExitFailed, "The gate has a trust root already.", ""},
 		{"trust/not-initialised", ExitFailed, "The gate has no trust root yet, so it trusts nobody.", ""},
 		{"trust/root-fingerprint", ExitNotGenuine, "A trust root is not the one whose fingerprint people compared, or nobody has compared it.", ""},
@@ -72,6 +74,7 @@ func destinationEntries() []Entry {
 		{"destination/collision", ExitUsage, "Two artifacts would have the same name at a destination.", ""},
 		{"destination/config", ExitUsage, "The settings of a destination cannot be right.", ""},
 		{"destination/mismatch", ExitNoDestination, "What is read back from a destination is not what was loaded.", ""},
+		{"destination/none", ExitUsage, "An artifact of a bundle goes nowhere: no destination accepts its kind.", ""},
 		{"destination/refused", ExitNoDestination, "A destination would not take something.", ""},
 		{"destination/unreachable", ExitNoDestination, "A destination does not answer.", ""},
 	}
