@@ -144,9 +144,10 @@ func (g *Gate) reportsOf(ctx context.Context, q queryer, id CaseID, b *bundle.Bu
 // statement is a bundle with all that is to be judged about it.
 type statement struct {
 	vouched
-	input *policy.Input
-	held  []facts.Held
-	gap   []int64
+	input  *policy.Input
+	held   []facts.Held
+	gap    []int64
+	proven provenBlobs
 }
 
 // state states the facts about a bundle that is in the store.
@@ -155,7 +156,7 @@ func (g *Gate) state(ctx context.Context, q queryer, r *row) (*statement, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &statement{vouched: v}
+	s := &statement{vouched: v, proven: provenBlobs{store: g.store, files: map[bundle.Digest]fileIdentity{}}}
 	reports, err := g.reportsOf(ctx, q, r.ID, v.bundle)
 	if err != nil {
 		return nil, err

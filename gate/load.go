@@ -99,7 +99,7 @@ func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Pr
 		return err
 	}
 	for i := range g.destinations {
-		if err := g.loadTo(ctx, by, r, s.bundle, &g.destinations[i], observe); err != nil {
+		if err := g.loadTo(ctx, by, r, s, &g.destinations[i], observe); err != nil {
 			return g.loadFailed(ctx, by, r, &g.destinations[i], s.bundle, err)
 		}
 	}
@@ -236,11 +236,12 @@ func (g *Gate) releaseFor(ctx context.Context, q queryer, r *row, b *bundle.Bund
 }
 
 // loadTo brings a case to one destination.
-func (g *Gate) loadTo(ctx context.Context, by Actor, r *row, b *bundle.Bundle, d *Destination, observe func(Progress)) error {
-	release, err := g.releaseFor(ctx, g.db.read, r, b, d)
+func (g *Gate) loadTo(ctx context.Context, by Actor, r *row, s *statement, d *Destination, observe func(Progress)) error {
+	release, err := g.releaseFor(ctx, g.db.read, r, s.bundle, d)
 	if err != nil || len(release.artifacts) == 0 {
 		return err
 	}
+	release.proven = &s.proven
 	if err := g.nothingInTheWay(ctx, d, release); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ type Release struct {
 	artifacts   []bundle.Artifact
 	places      []int  // of artifacts, in the manifest
 	names       []Name // one for each of artifacts
+	proven      *provenBlobs
 }
 
 // Case is the number of the case.
@@ -53,7 +54,39 @@ func (r *Release) Open(ctx context.Context, d bundle.Digest) (io.ReadCloser, err
 	if err := r.allows(d); err != nil {
 		return nil, err
 	}
-	return r.bundle.Open(ctx, d)
+	content, err := r.bundle.Open(ctx, d)
+	if err != nil || r.proven == nil {
+		return content, err
+	}
+	return r.proven.watch(content, d)
+}
+
+// Prove makes sure that the store holds a blob, every byte of it. A file that
+// this release has read to its end already, to whatever destination, and that
+// nobody has touched since, it does not read again.
+func (r *Release) Prove(ctx context.Context, d bundle.Digest) (err error) {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if r.proven != nil && r.proven.still(d) {
+		return nil
+	}
+	content, err := r.Open(ctx, d)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	buffer := make([]byte, 256<<10)
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if _, err := content.Read(buffer); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 }
 
 // ReadAll reads a blob of at most limit bytes and verifies it.

@@ -36,11 +36,18 @@ type lab struct {
 type tap struct {
 	*Sink
 	release *gate.Release
+	holds   bool // the next Put fails, once there is a Release
 }
 
-func (t *tap) Plan(ctx context.Context, r *gate.Release) ([]gate.Action, error) {
+var errHeld = errors.New("held back by the test")
+
+func (t *tap) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gate.Receipt, error) {
 	t.release = r
-	return t.Sink.Plan(ctx, r)
+	if t.holds {
+		t.holds = false
+		return gate.Receipt{}, errHeld
+	}
+	return t.Sink.Put(ctx, r, a)
 }
 
 const password = "correct horse battery"
@@ -223,7 +230,10 @@ func TestSinkAgain(t *testing.T) {
 	f := l.bundle(1, nil, "one")
 	l.trust(f)
 	id := l.receive(f)
-	l.effects(id) // gives the Release
+	l.tap.holds = true
+	if _, err := l.gate.Release(t.Context(), gate.Console("otto"), id, nil); !errors.Is(err, errHeld) {
+		t.Fatal(err)
+	}
 	r, image := l.tap.release, f.Manifest.Artifacts[1]
 	for range 2 {
 		receipt := must(l.tap.Put(t.Context(), r, image))

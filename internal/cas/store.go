@@ -310,8 +310,7 @@ func (s *Store) Ingest() (*Ingest, error) {
 // Write appends and hashes. It starts the disk early on what has been
 // written, so that the sync at the end has little left to wait for.
 func (in *Ingest) Write(p []byte) (int, error) {
-	n, err := in.file.Write(p)
-	_, _ = in.hash.Write(p[:n]) // a hash never fails
+	n, err := in.writeAndHash(p)
 	in.written += int64(n)
 	if !in.lazy && in.written-in.started >= writebackEvery {
 		startWriteback(in.file, in.started, in.written-in.started)
@@ -321,6 +320,28 @@ func (in *Ingest) Write(p []byte) (int, error) {
 }
 
 const writebackEvery = 8 << 20
+
+// worthTwo is how much must be there to write before hashing beside writing
+// gains more than it costs.
+const worthTwo = 256 << 10
+
+// writeAndHash does both at the same time where that is worth it: together they
+// take as long as the slower of the two.
+func (in *Ingest) writeAndHash(p []byte) (int, error) {
+	if len(p) < worthTwo {
+		n, err := in.file.Write(p)
+		_, _ = in.hash.Write(p[:n]) // a hash never fails
+		return n, err
+	}
+	hashed := make(chan struct{})
+	go func() {
+		_, _ = in.hash.Write(p) // a hash never fails; after a short write nobody asks for it
+		close(hashed)
+	}()
+	n, err := in.file.Write(p)
+	<-hashed
+	return n, err
+}
 
 // Commit names the blob d, or drops it and returns a CorruptError naming what
 // when other bytes were written.
