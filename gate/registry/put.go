@@ -24,7 +24,7 @@ func (s *Sink) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gat
 	if err != nil {
 		return gate.Receipt{}, err
 	}
-	p := &putting{release: r, to: s.client.Writer(ref)}
+	p := &putting{release: r, to: s.client.Writer(ref), repository: ref.Repository, where: &s.where}
 	if err := p.content(ctx, c); err != nil {
 		return p.receipt, s.explain(err)
 	}
@@ -39,6 +39,9 @@ func (s *Sink) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gat
 type putting struct {
 	release *gate.Release
 	to      *registry.Writer
+
+	repository string
+	where      *whereabouts
 
 	mu      sync.Mutex
 	receipt gate.Receipt
@@ -72,7 +75,14 @@ func (p *putting) blob(ctx context.Context, d bundle.OCIDescriptor) error {
 	if err != nil {
 		return err
 	}
+	if !there {
+		if there, err = p.takenOver(ctx, d); err != nil {
+			return err
+		}
+		size = d.Size
+	}
 	if there && (size == d.Size || size < 0) {
+		p.where.note(d.Digest, p.repository)
 		p.kept()
 		return nil
 	}
@@ -80,8 +90,24 @@ func (p *putting) blob(ctx context.Context, d bundle.OCIDescriptor) error {
 	if err := p.to.PutBlob(ctx, d.Digest, d.Size, open); err != nil {
 		return err
 	}
+	p.where.note(d.Digest, p.repository)
 	p.moved(d.Size)
 	return nil
+}
+
+// takenOver has the registry take a blob over from where this process knows it
+// to be, and asks whether it has it then.
+func (p *putting) takenOver(ctx context.Context, d bundle.OCIDescriptor) (bool, error) {
+	from, known := p.where.of(d.Digest)
+	if !known || from == p.repository {
+		return false, nil
+	}
+	mounted, err := p.to.Mount(ctx, d.Digest, from)
+	if err != nil || !mounted {
+		return false, err
+	}
+	size, there, err := p.to.HasBlob(ctx, d.Digest)
+	return there && (size == d.Size || size < 0), err
 }
 
 func (p *putting) manifest(ctx context.Context, d bundle.OCIDescriptor) error {

@@ -11,10 +11,12 @@ package registry
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/registry"
@@ -49,6 +51,8 @@ const (
 	// patience is how long the registry may take over a blob after its last
 	// byte: some copy it to where it stays before they answer.
 	patience = 15 * time.Minute
+	// mostRemembered bounds whereabouts.
+	mostRemembered = 100_000
 )
 
 // Sink is a registry as a destination. It is safe for use by several
@@ -58,6 +62,31 @@ type Sink struct {
 	host   string
 	prefix string        // of repositories; "" or ends in a slash
 	links  chan struct{} // held by the one goroutine that writes a fallback tag
+	where  whereabouts
+}
+
+// whereabouts remembers a repository of the registry that has a blob, for as
+// long as the process runs: images share layers, and another repository can
+// take them over from there.
+type whereabouts struct {
+	mu    sync.Mutex
+	repos map[bundle.Digest]string
+}
+
+func (w *whereabouts) of(d bundle.Digest) (repository string, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	repository, known = w.repos[d]
+	return repository, known
+}
+
+func (w *whereabouts) note(d bundle.Digest, repository string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.repos == nil || len(w.repos) >= mostRemembered {
+		w.repos = map[bundle.Digest]string{}
+	}
+	w.repos[d] = repository
 }
 
 var _ gate.Sink = (*Sink)(nil)

@@ -321,6 +321,8 @@ func (l serials) verifyNotices(t *testing.T) {
 		w.Header().Set("Content-Length", "5")
 		return true
 	})
+	r := testkit.NewRegistry(t)
+	s := newSink(t, registry.Config{Registry: r.Host(), Plain: true})
 	for what, c := range map[string]struct {
 		spoil func(t *testing.T, r *testkit.Registry, c client)
 		says  []string
@@ -352,13 +354,10 @@ func (l serials) verifyNotices(t *testing.T) {
 		}, []string{"given out as another type", `got:   "text/plain"`}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			r := testkit.NewRegistry(t)
-			s := newSink(t, registry.Config{Registry: r.Host(), Plain: true})
 			load(t, s, first)
 			c.spoil(t, r, client{at: r.Host() + "/", http: r.Client()})
+			defer r.SetFault(nil)
 			wantIn(t, told(t, s.Verify(t.Context(), first, a), "destination/mismatch"), append(c.says, "release the case again")...)
-			r.SetFault(nil)
-			load(t, s, first)
 		})
 	}
 }

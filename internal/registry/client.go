@@ -101,15 +101,19 @@ const (
 // trusts as this client does. go-containerregistry's remote package takes it
 // by remote.WithTransport and adds nothing to it.
 func (c *Client) RoundTripper(ctx context.Context, ref Reference, action string) (http.RoundTripper, error) {
-	key := ref.Host + "/" + ref.Repository + "?" + action
+	return c.session(ref.Host+"/"+ref.Repository+"?"+action).open(ctx, func() (http.RoundTripper, error) { return c.logIn(ctx, ref, action) })
+}
+
+// session gives the log-in of a name, made once.
+func (c *Client) session(key string) *session {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	s, ok := c.sessions[key]
 	if !ok {
 		s = &session{turn: make(chan struct{}, 1)}
 		c.sessions[key] = s
 	}
-	c.mu.Unlock()
-	return s.open(ctx, func() (http.RoundTripper, error) { return c.logIn(ctx, ref, action) })
+	return s
 }
 
 // Repository is ref's repository as go-containerregistry wants it, its scheme
@@ -122,16 +126,25 @@ func (c *Client) Repository(ref Reference) (name.Repository, error) {
 	return name.NewRepository(ref.Host+"/"+ref.Repository, opts...)
 }
 
-func (c *Client) logIn(ctx context.Context, ref Reference, action string) (http.RoundTripper, error) {
+// logIn logs in for an action on one repository, and for reading from others.
+func (c *Client) logIn(ctx context.Context, ref Reference, action string, also ...Reference) (http.RoundTripper, error) {
 	repository, err := c.Repository(ref)
 	if err != nil {
 		return nil, malformed(ref.String(), "%w", err)
+	}
+	scopes := []string{repository.Scope(action)}
+	for _, other := range also {
+		from, err := c.Repository(other)
+		if err != nil {
+			return nil, malformed(other.String(), "%w", err)
+		}
+		scopes = append(scopes, from.Scope(Pull))
 	}
 	auth, err := authn.Resolve(ctx, c.config.Keychain, repository)
 	if err != nil {
 		return nil, noCredentials(ref.Host, err)
 	}
-	rt, err := transport.NewWithContext(ctx, repository.Registry, auth, c.base, []string{repository.Scope(action)})
+	rt, err := transport.NewWithContext(ctx, repository.Registry, auth, c.base, scopes)
 	if err != nil {
 		return nil, c.failure(ctx, "log in at "+ref.Host, ref, err)
 	}
