@@ -18,7 +18,7 @@ type serial struct {
 }
 
 // payload is the size of the largest blob: enough to be interrupted in.
-const payload = 3 << 20
+const payload = 1 << 20
 
 // forgeSerials makes two serials of one channel. Between them the image and
 // the model change, and the notes stay as they are.

@@ -213,6 +213,10 @@ func (w *Writer) exchange(ctx context.Context, doing string, req *http.Request, 
 	if slices.Contains(want, resp.StatusCode) {
 		return resp, nil
 	}
+	if resp.StatusCode < http.StatusBadRequest {
+		discard(resp)
+		return nil, w.protocol("it answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
 	refused := &RefusedError{Doing: doing, Status: resp.StatusCode, URL: bare(resp.Request.URL)}
 	if said := message(resp); len(said) > 0 {
 		refused.Said = strings.TrimSpace(strings.TrimPrefix(said[0], "said:"))
