@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [bundle]
 #   title_de: "Die Lieferung ist vollständig"
-#   message: "{count} artifacts were left out when it was exported: {names}"
-#   message_de: "{count} Artefakte wurden beim Export ausgelassen: {names}"
+#   message: "artifacts left out when it was exported: {count} ({names})"
+#   message_de: "Beim Export ausgelassene Artefakte: {count} ({names})"
 #   remedy: "export again without --allow-incomplete"
 #   remedy_de: "Ohne --allow-incomplete erneut exportieren"
 package packhof.rules.bundle_incomplete

@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [model, dataset, files, packages]
 #   title_de: "Der Inhalt konnte vollständig untersucht werden"
-#   message: "{count} files could not be looked into, or not wholly: {files}"
-#   message_de: "{count} Dateien konnten nicht oder nicht ganz untersucht werden: {files}"
+#   message: "files that could not be looked into, or not wholly: {count} ({files})"
+#   message_de: "Nicht oder nicht ganz untersuchbare Dateien: {count} ({files})"
 #   remedy: "look at the files by hand before they are approved"
 #   remedy_de: "Dateien vor der Freigabe von Hand prüfen"
 package packhof.rules.content_unreadable

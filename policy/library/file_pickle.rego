@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [dataset, files, packages]
 #   title_de: "Dateien, die beim Laden Code ausführen, sind bekannt"
-#   message: "{count} files are pickles, or hold one; loading them can run code: {files}"
-#   message_de: "{count} Dateien sind Pickles oder enthalten eines; beim Laden kann Code ausgeführt werden: {files}"
+#   message: "pickles, or files that hold one: {count} ({files}); loading can run code"
+#   message_de: "Pickles oder Dateien mit einem darin: {count} ({files}); beim Laden kann Code ausgeführt werden"
 #   remedy: "ask who uses the files whether they are ever loaded, and as whom"
 #   remedy_de: "Bei den Nutzern klären, ob die Dateien geladen werden und mit welchen Rechten"
 package packhof.rules.file_pickle

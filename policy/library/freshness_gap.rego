@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [bundle]
 #   title_de: "Keine Lieferung des Kanals fehlt"
-#   message: "{count} bundles before this one never arrived, with the serials {serials}"
-#   message_de: "{count} Lieferungen vor dieser sind nie angekommen, mit den laufenden Nummern {serials}"
+#   message: "bundles before this one that never arrived: {count} (serials {serials})"
+#   message_de: "Nie angekommene Lieferungen vor dieser: {count} (laufende Nummern {serials})"
 #   remedy: "ask the sender for the missing bundles, or decide that they are not needed"
 #   remedy_de: "Fehlende Lieferungen beim Absender anfordern oder entscheiden, dass sie nicht gebraucht werden"
 package packhof.rules.freshness_gap

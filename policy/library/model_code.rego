@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [model]
 #   title_de: "Modelle bringen keinen Code mit"
-#   message: "{count} files are code, or want code run: {files}"
-#   message_de: "{count} Dateien sind Code oder verlangen, dass Code ausgeführt wird: {files}"
+#   message: "files that are code, or want code run: {count} ({files})"
+#   message_de: "Dateien, die Code sind oder Code ausführen lassen: {count} ({files})"
 #   remedy: "have the code read by someone, and load without trust_remote_code"
 #   remedy_de: "Code lesen lassen; ohne trust_remote_code laden"
 package packhof.rules.model_code

@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [model]
 #   title_de: "Modelldateien haben bekannte Formate"
-#   message: "{count} files are in formats that nobody has vouched for: {files}"
-#   message_de: "{count} Dateien haben Formate, für die niemand einsteht: {files}"
+#   message: "files in formats that nobody has vouched for: {count} ({files})"
+#   message_de: "Dateien in Formaten, für die niemand einsteht: {count} ({files})"
 #   remedy: "find out what reads these files, then add the format to model_formats"
 #   remedy_de: "Klären, womit diese Dateien gelesen werden, dann das Format in model_formats aufnehmen"
 package packhof.rules.model_format

@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [model]
 #   title_de: "Modelle enthalten kein Pickle"
-#   message: "{count} files are pickles, or hold one; loading them can run code: {files}"
-#   message_de: "{count} Dateien sind Pickles oder enthalten eines; beim Laden kann Code ausgeführt werden: {files}"
+#   message: "pickles, or files that hold one: {count} ({files}); loading can run code"
+#   message_de: "Pickles oder Dateien mit einem darin: {count} ({files}); beim Laden kann Code ausgeführt werden"
 #   remedy: "get the model as safetensors or GGUF"
 #   remedy_de: "Modell als safetensors oder GGUF beziehen"
 package packhof.rules.model_pickle

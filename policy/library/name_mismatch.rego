@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [model, dataset, files, packages]
 #   title_de: "Dateien sind, was ihr Name sagt"
-#   message: "{count} files have another content than their name says: {files}"
-#   message_de: "{count} Dateien haben einen anderen Inhalt, als ihr Name sagt: {files}"
+#   message: "files with another content than the name says: {count} ({files})"
+#   message_de: "Dateien mit anderem Inhalt, als der Name sagt: {count} ({files})"
 #   remedy: "ask the supplier which of the two is meant"
 #   remedy_de: "Beim Lieferanten klären, was gemeint ist"
 package packhof.rules.name_mismatch

@@ -3,8 +3,8 @@
 # custom:
 #   kinds: [image, chart, model, dataset, files, packages]
 #   title_de: "Artefakte haben eine Software-Stückliste (SBOM)"
-#   message: "{missing} of {subjects} SBOMs are missing: {reason}"
-#   message_de: "{missing} von {subjects} Software-Stücklisten (SBOM) fehlen: {reason}"
+#   message: "missing SBOMs: {missing} of {subjects} ({reason})"
+#   message_de: "Fehlende Software-Stücklisten (SBOM): {missing} von {subjects} ({reason})"
 #   remedy: "have the SBOM made where the bundle is exported"
 #   remedy_de: "Software-Stückliste beim Export der Lieferung erzeugen lassen"
 package packhof.rules.sbom_present
