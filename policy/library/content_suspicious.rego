@@ -1,10 +1,10 @@
 # METADATA
-# title: Files do not contradict themselves
+# title: Files play no tricks
 # custom:
 #   kinds: [model, dataset, files, packages]
-#   title_de: "Dateien widersprechen sich nicht selbst"
-#   message: "{count} files contradict themselves, or hide something: {files}"
-#   message_de: "{count} Dateien widersprechen sich selbst oder verbergen etwas: {files}"
+#   title_de: "Dateien arbeiten nicht mit Tricks"
+#   message: "files that contradict themselves, hide something or reach outside: {count} ({files})"
+#   message_de: "Dateien, die sich widersprechen, etwas verbergen oder nach außen greifen: {count} ({files})"
 #   remedy: "ask the supplier for files that were made without tricks"
 #   remedy_de: "Beim Lieferanten einwandfrei erzeugte Dateien anfordern"
 package packhof.rules.content_suspicious
@@ -34,4 +34,7 @@ suspicious(code) if startswith(code, "zip.")
 
 suspicious(code) if startswith(code, "archive.")
 
-suspicious(code) if code in {"content.short", "lfs.stub"}
+suspicious(code) if code in {
+	"content.short", "lfs.stub", "onnx.custom-domain",
+	"onnx.external-path", "template.suspicious",
+}

@@ -17,6 +17,16 @@ test_fires_stub if {
 	{[f.artifact, f.level] | some f in found} == {[fixtures_test.model.digest, "review"]}
 }
 
+test_fires_each_code if {
+	every code in [
+		"archive.path", "content.short", "onnx.custom-domain",
+		"onnx.external-path", "template.suspicious", "zip.hidden",
+	] {
+		found := content_suspicious.findings with input as fixtures_test.with_artifacts([object.union(fixtures_test.model, {"inspection": fixtures_test.inspected([fixtures_test.file_with("a", "onnx", code)])})])
+		{f.params.files | some f in found} == {sprintf("a (%s)", [code])}
+	}
+}
+
 test_passes_harmless_finding if {
 	artifact := object.union(fixtures_test.files, {"inspection": fixtures_test.inspected([fixtures_test.file_with("run.sh", "script", "script.content")])})
 	count(content_suspicious.findings) == 0 with input as fixtures_test.with_artifacts([artifact])
