@@ -103,6 +103,7 @@ type Artifact struct {
 	Inspection   Inspection        `json:"inspection"`
 	SBOM         []SBOM            `json:"sbom"`       // one entry for each subject
 	Signatures   []Signature       `json:"signatures"` // signatures and attestations of others that came along
+	Referrers    []Referrer        `json:"referrers"`  // everything attached to it, its SBOMs included
 	Untrusted    ArtifactUntrusted `json:"untrusted"`
 }
 
@@ -221,6 +222,20 @@ type Signature struct {
 	Verified      bool   `json:"verified"`
 	By            string `json:"by"`     // who, if verified; otherwise ""
 	Reason        string `json:"reason"` // why not verified; otherwise ""
+}
+
+// Referrer is something attached to an artifact, or to a part of it.
+type Referrer struct {
+	Digest     string            `json:"digest" jsonschema:"pattern=^sha256:[0-9a-f]{64}$"` // of its manifest
+	Subject    string            `json:"subject" jsonschema:"pattern=^sha256:[0-9a-f]{64}$"`
+	Kind       string            `json:"kind" jsonschema:"enum=sbom,enum=signature,enum=attestation,enum=other"` // sbom: one that sbom is about; other: nobody knows
+	Inspection Inspection        `json:"inspection"`                                                             // of what it holds
+	Untrusted  ReferrerUntrusted `json:"untrusted"`
+}
+
+// ReferrerUntrusted is what whoever attached it calls it.
+type ReferrerUntrusted struct {
+	ArtifactType string `json:"artifactType"`
 }
 
 // ArtifactUntrusted is free text of whoever made the artifact.

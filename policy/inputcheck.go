@@ -131,8 +131,6 @@ func (a *Artifact) consistent() error {
 		{a.Image.Status != "read" || len(a.Image.Configs) > 0, "an image whose configs were read has some"},
 		{a.Image.Status == "read" || len(a.Image.Configs) == 0 && (a.Image.Reason != "" || !isImage), "configs that were not read have a reason instead"},
 		{layered || a.Inspection.Status != "not-applicable", "only images and charts are not looked into file by file"},
-		{(a.Inspection.Status == "done") == (a.Inspection.Reason == ""), "an inspection that is not done has a reason, and one that is done has none"},
-		{a.Inspection.Status != "done" || len(a.Inspection.Files) > 0, "an inspection that is done has looked into files"},
 		{(a.Change.State == "new") == (a.Change.FromDigest == ""), "an artifact that is not new has a former digest, and a new one has none"},
 		{a.Change.State != "unchanged" || a.Change.FromDigest == a.Digest, "an unchanged artifact has the digest it had"},
 		{(a.Origin.Transport == "local") == (a.Origin.Host == ""), "what did not come from a local disk came from a host"},
@@ -148,10 +146,23 @@ func (a *Artifact) consistent() error {
 	for _, s := range a.Signatures {
 		claims = append(claims, claim{s.Verified == (s.By != "") && s.Verified == (s.Reason == ""), "a signature is verified by someone, or has a reason why not"})
 	}
-	for _, f := range a.Inspection.Files {
-		claims = append(claims,
-			claim{f.Unreadable == (f.Reason != ""), "a file that could not be looked into has a reason"},
-			claim{a.Inspection.Status != "done" || f.Format != "" || f.Unreadable, "a file that was looked into has a format"})
+	claims = append(claims, a.Inspection.claims()...)
+	for _, r := range a.Referrers {
+		claims = append(claims, claim{r.Inspection.Status != "not-applicable", "what referrers hold is looked into"})
+		claims = append(claims, r.Inspection.claims()...)
 	}
 	return firstBroken(a.Kind+" "+a.Name, claims)
+}
+
+func (i *Inspection) claims() []claim {
+	claims := []claim{
+		{(i.Status == "done") == (i.Reason == ""), "an inspection that is not done has a reason, and one that is done has none"},
+		{i.Status != "done" || len(i.Files) > 0, "an inspection that is done has looked into files"},
+	}
+	for _, f := range i.Files {
+		claims = append(claims,
+			claim{f.Unreadable == (f.Reason != ""), "a file that could not be looked into has a reason"},
+			claim{i.Status != "done" || f.Format != "" || f.Unreadable, "a file that was looked into has a format"})
+	}
+	return claims
 }

@@ -26,8 +26,13 @@ func denied(t testing.TB) map[string]*Input {
 			s := &in.Artifacts[0].SBOM[0]
 			s.Bound, s.Reason = false, "names another subject"
 		}),
-		"plain http":  change(func(in *Input) { in.Artifacts[0].Origin.Transport = "plain" }),
-		"not pinned":  change(func(in *Input) { in.Artifacts[0].Origin.Pinned = false }),
+		"plain http": change(func(in *Input) { in.Artifacts[0].Origin.Transport = "plain" }),
+		"not pinned": change(func(in *Input) { in.Artifacts[0].Origin.Pinned = false }),
+		"a pickle attached": change(func(in *Input) {
+			r := attached("signature", in.Artifacts[0].Digest)
+			r.Inspection.Files[0].Format = "pickle"
+			in.Artifacts[0].Referrers = []Referrer{r}
+		}),
 		"licence":     change(func(in *Input) { in.Artifacts[0].Licences = []string{"AGPL-3.0-only"} }),
 		"pickle":      change(func(in *Input) { in.Artifacts[1].Inspection.Files[0].Format = "pickle" }),
 		"uninspected": change(func(in *Input) { in.Artifacts[1].Inspection = Inspection{Status: "failed", Reason: "crashed"} }),
@@ -77,11 +82,22 @@ func filled(t testing.TB) *Input {
 	a := &in.Artifacts[0]
 	a.Destinations = []string{"depot"}
 	a.Signatures = []Signature{{Subject: a.Digest, Kind: "signature", MediaType: "application/x", Verified: true, By: "vendor@example"}}
+	a.Referrers = []Referrer{attached("signature", a.Digest)}
+	a.Referrers[0].Inspection.Files[0].Findings = []FileFinding{{Code: "name.mismatch", Untrusted: FileFindingUntrusted{Path: "p", Detail: "d"}}}
 	a.Untrusted.Labels = []Label{{Name: "a", Value: "b"}}
 	a.Image.Configs[0].Command = []string{"serve"}
 	a.Image.Configs[0].Untrusted.Labels = []Label{{Name: "a", Value: "b"}}
 	in.Artifacts[1].Inspection.Files[0].Findings = []FileFinding{{Code: "name.mismatch", Untrusted: FileFindingUntrusted{Path: "p", Detail: "d"}}}
 	return in
+}
+
+// attached is a referrer with one document.
+func attached(kind, subject string) Referrer {
+	file := InspectedFile{Path: "a", Digest: subject, Size: 1, Format: "json", Findings: []FileFinding{}}
+	return Referrer{
+		Digest: subject, Subject: subject, Kind: kind, Inspection: Inspection{Status: "done", Files: []InspectedFile{file}},
+		Untrusted: ReferrerUntrusted{ArtifactType: "application/vnd.example"},
+	}
 }
 
 // Facts that fit the schema and still would hide something.
@@ -94,6 +110,18 @@ func TestT40ContradictingFactsAreRefused(t *testing.T) {
 		"model not applicable":       func(in *Input) { in.Artifacts[1].Inspection = Inspection{Status: "not-applicable", Reason: "x"} },
 		"inspected without files":    func(in *Input) { in.Artifacts[1].Inspection.Files = nil },
 		"inspected without a format": func(in *Input) { in.Artifacts[1].Inspection.Files[0].Format = "" },
+		"referrer not applicable": func(in *Input) {
+			in.Artifacts[0].Referrers = []Referrer{attached("other", in.Bundle.Digest)}
+			in.Artifacts[0].Referrers[0].Inspection = Inspection{Status: "not-applicable", Reason: "x"}
+		},
+		"referrer inspected without files": func(in *Input) {
+			in.Artifacts[0].Referrers = []Referrer{attached("other", in.Bundle.Digest)}
+			in.Artifacts[0].Referrers[0].Inspection.Files = nil
+		},
+		"referrer inspected without a format": func(in *Input) {
+			in.Artifacts[0].Referrers = []Referrer{attached("other", in.Bundle.Digest)}
+			in.Artifacts[0].Referrers[0].Inspection.Files[0].Format = ""
+		},
 		"absent and bound": func(in *Input) {
 			in.Artifacts[0].SBOM[0].Status, in.Artifacts[0].SBOM[0].Reason = "absent", "x"
 		},

@@ -15,7 +15,8 @@ import (
 type artifact struct {
 	Subject
 	*bundle.Artifact
-	parts []part
+	parts    []part
+	attached []referrer
 }
 
 func (a *artifact) state(ctx context.Context, changes map[identity]policy.Change) (policy.Artifact, error) {
@@ -23,20 +24,27 @@ func (a *artifact) state(ctx context.Context, changes map[identity]policy.Change
 		Kind: string(a.Kind), Name: a.Name, Version: a.Version, Digest: a.Artifact.Root.Digest.String(),
 		Origin: stateOrigin(a.Origin), Platforms: list(a.Platforms), Size: a.Size,
 		Destinations: []string{}, Change: changes[identity{a.Kind, a.Name, a.Version}],
-		Signatures: signatures(a.Referrers), Untrusted: policy.ArtifactUntrusted{Labels: labels(a.Labels)},
+		Untrusted: policy.ArtifactUntrusted{Labels: labels(a.Labels)},
 	}
 	if a.Destinations != nil {
 		stated.Destinations = list(a.Destinations(*a.Artifact))
 		slices.Sort(stated.Destinations)
 	}
 	var err error
-	if a.parts, err = manifestsOf(ctx, a.Bundle, a.Artifact); err != nil {
+	if a.parts, err = manifestsOf(ctx, a.Bundle, a.Artifact.Root); err != nil {
 		return stated, err
 	}
+	if a.attached, err = referrersOf(ctx, a.Bundle, a.Artifact); err != nil {
+		return stated, err
+	}
+	stated.Signatures = signatures(a.attached)
 	if stated.Image, err = a.image(ctx); err != nil {
 		return stated, err
 	}
 	if stated.Inspection, err = a.inspection(ctx); err != nil {
+		return stated, err
+	}
+	if stated.Referrers, err = a.referrers(ctx); err != nil {
 		return stated, err
 	}
 	stated.SBOM, stated.Licences, err = a.sboms(ctx)
@@ -50,16 +58,16 @@ type part struct {
 	why string      // it could not
 }
 
-// manifestsOf reads the manifests below an artifact's root, parents first,
-// each once. The bundle bounds their number by the number of its blobs.
-func manifestsOf(ctx context.Context, b *bundle.Bundle, a *bundle.Artifact) ([]part, error) {
+// manifestsOf reads a manifest and those below it, parents first, each once.
+// The bundle bounds their number by the number of its blobs.
+func manifestsOf(ctx context.Context, b *bundle.Bundle, d bundle.Descriptor) ([]part, error) {
 	const deepest = 8
 	type step struct {
 		bundle.OCIDescriptor
 		depth int
 	}
-	root := bundle.OCIDescriptor{MediaType: a.Root.MediaType, Digest: a.Root.Digest, Size: a.Root.Size}
-	seen := map[bundle.Digest]bool{a.Root.Digest: true}
+	root := bundle.OCIDescriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
+	seen := map[bundle.Digest]bool{d.Digest: true}
 	var parts []part
 	for todo := []step{{root, 0}}; len(todo) > 0; {
 		next := todo[0]
@@ -104,31 +112,4 @@ func missing(what string, d bundle.Digest, err error) string {
 		return fmt.Sprintf("%s %s is not there", what, d.Short())
 	}
 	return fmt.Sprintf("%s %s cannot be read: it is damaged or too large", what, d.Short())
-}
-
-// Types of referrers that sign or attest.
-const (
-	typeCosign  = "application/vnd.dev.cosign.artifact.sig.v1+json"
-	typeBundle  = "application/vnd.dev.sigstore.bundle.v0.3+json"
-	typeNotary  = "application/vnd.cncf.notary.signature"
-	typeInToto  = "application/vnd.in-toto+json"
-	notVerified = "signatures of others are not verified here"
-)
-
-// signatures lists what signs or attests; that none of it has been verified is
-// said of each.
-func signatures(referrers []bundle.Referrer) []policy.Signature {
-	all := []policy.Signature{}
-	for _, r := range referrers {
-		s := policy.Signature{Subject: r.Subject.String(), Kind: "signature", MediaType: r.Descriptor.ArtifactType, Reason: notVerified}
-		switch r.Descriptor.ArtifactType {
-		case typeCosign, typeBundle, typeNotary:
-		case typeInToto:
-			s.Kind = "attestation"
-		default:
-			continue
-		}
-		all = append(all, s)
-	}
-	return all
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/sbom/inspect"
@@ -45,25 +46,21 @@ type ReadAtCloser interface {
 type Opener func(d bundle.Digest) (ReadAtCloser, int64, error)
 
 // Inspect inspects every file of the models, data sets, file sets and package
-// sets of a bundle, each digest once. The layers of images and charts are not
-// looked into here: their SBOMs describe them. Any failure to read ends it,
-// since a partial result would look like a whole one. What it opens is not
-// verified against its digest again; the caller's store has done so. An
-// artifact whose manifests cannot be read has no reports of its files, and
-// State says so.
+// sets of a bundle, their configs, and everything in the referrers of any
+// artifact, each digest once. The layers of images and charts are not looked
+// into here: their SBOMs describe them. Any failure to read ends it, since a
+// partial result would look like a whole one. What it opens is not verified
+// against its digest again; the caller's store has done so. An artifact whose
+// manifests cannot be read has no reports of its files, and State says so.
 func Inspect(ctx context.Context, b *bundle.Bundle, open Opener, limits inspect.Limits) (Reports, error) {
 	reports := Reports{}
 	m := b.Manifest()
 	for i := range m.Artifacts {
 		a := &m.Artifacts[i]
-		if !hasFiles(a.Kind) {
-			continue
-		}
-		parts, err := manifestsOf(ctx, b, a)
+		files, err := allFilesOf(ctx, b, a)
 		if err != nil {
 			return nil, err
 		}
-		files, _ := filesOf(parts)
 		for _, f := range files {
 			if _, done := reports[f.digest]; done {
 				continue
@@ -76,6 +73,28 @@ func Inspect(ctx context.Context, b *bundle.Bundle, open Opener, limits inspect.
 		}
 	}
 	return reports, nil
+}
+
+// allFilesOf lists what is to be inspected of an artifact. What cannot be
+// listed is missing here; State says so.
+func allFilesOf(ctx context.Context, b *bundle.Bundle, a *bundle.Artifact) ([]file, error) {
+	var all []file
+	if hasFiles(a.Kind) {
+		parts, err := manifestsOf(ctx, b, a.Root)
+		if err != nil {
+			return nil, err
+		}
+		all, _ = filesOf(parts)
+	}
+	attached, err := referrersOf(ctx, b, a)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range attached {
+		files, _ := filesOf(r.parts)
+		all = append(all, files...)
+	}
+	return all, nil
 }
 
 func inspectBlob(ctx context.Context, f file, open Opener, limits inspect.Limits) (report inspect.Report, err error) {
@@ -104,10 +123,12 @@ type file struct {
 
 const titleAnnotation = "org.opencontainers.image.title"
 
-// filesOf lists the files of an artifact by the titles of its layers. A layer
-// without a title that could be a path goes by its digest. why says that the
-// list is not whole.
+// filesOf lists the files of an artifact by the titles of its layers, and its
+// configs. A layer without a title that could be a path goes by its digest; a
+// config has a path that no title can have. why says that the list is not
+// whole.
 func filesOf(parts []part) (files []file, why string) {
+	var configs []file
 	for _, p := range parts {
 		if p.doc == nil {
 			why = p.why
@@ -120,12 +141,19 @@ func filesOf(parts []part) (files []file, why string) {
 			}
 			files = append(files, f)
 		}
+		if c := p.doc.Config; c != nil && !isEmptyConfig(c.Digest) && !slices.ContainsFunc(configs, func(f file) bool { return f.digest == c.Digest }) {
+			configs = append(configs, file{path: "/config/" + c.Digest.Short(), digest: c.Digest, size: c.Size})
+		}
 	}
 	if len(files) == 0 && why == "" {
 		why = "it has no files"
 	}
-	return files, why
+	return append(files, configs...), why
 }
+
+// isEmptyConfig tells the config that says nothing, by its content: a media
+// type is only what a manifest says.
+func isEmptyConfig(d bundle.Digest) bool { return d == cas.DigestOf([]byte("{}")) }
 
 // Words of an inspection's status.
 const (
@@ -136,12 +164,16 @@ const (
 )
 
 func (a *artifact) inspection(ctx context.Context) (policy.Inspection, error) {
-	stated := policy.Inspection{Status: inspectionDone, Files: []policy.InspectedFile{}}
 	if !hasFiles(a.Kind) {
-		stated.Status, stated.Reason = notApplicable, "it is not made of plain files; its SBOM describes it"
-		return stated, nil
+		return policy.Inspection{Status: notApplicable, Reason: "it is not made of plain files; its SBOM describes it", Files: []policy.InspectedFile{}}, nil
 	}
-	files, why := filesOf(a.parts)
+	return a.inspectionOf(ctx, a.parts)
+}
+
+// inspectionOf states what inspection found in the files of some manifests.
+func (a *artifact) inspectionOf(ctx context.Context, parts []part) (policy.Inspection, error) {
+	stated := policy.Inspection{Status: inspectionDone, Files: []policy.InspectedFile{}}
+	files, why := filesOf(parts)
 	switch {
 	case why != "":
 		stated.Status, stated.Reason = inspectionFailed, why

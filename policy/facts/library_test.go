@@ -56,3 +56,31 @@ func TestTheLibraryJudgesTheseFacts(t *testing.T) {
 		})
 	}
 }
+
+// A strict plant takes no digest that only the first fetch gave.
+func TestStrictPins(t *testing.T) {
+	source, err := policy.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := forge(t)
+	f.Manifest.Artifacts[0].Origin.Verified = bundle.VerifiedLock
+	in := inspected(f)
+	for pins, want := range map[string]policy.Verdict{"digest": policy.Deny, "first-resolve": policy.Review} {
+		strict, err := source.Configure(map[string]any{"accepted_pins": []any{pins}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, err := policy.Compile(t.Context(), strict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := rules.Evaluate(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Verdict != want {
+			t.Errorf("%s: verdict %s, want %s: %+v %+v", pins, d.Verdict, want, d.Findings, d.Errors)
+		}
+	}
+}

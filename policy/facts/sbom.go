@@ -108,6 +108,8 @@ func (a *artifact) unbound(s bundle.SBOM) string {
 		return "the referrer of the SBOM names another subject"
 	case len(doc.Layers) != 1 || doc.Layers[0].Digest != *s.Document:
 		return "the referrer of the SBOM holds another document"
+	case !isEmptyConfig(doc.Config.Digest):
+		return "the referrer of the SBOM holds more than the document"
 	}
 	return ""
 }

@@ -75,6 +75,12 @@ func TestSBOMsThatAreNotWhatTheBundleSays(t *testing.T) {
 			f.blob([]byte("{}"), bundle.RoleMetadata)
 			f.attachBy(a, doc.Digest, manifest, subject.Digest)
 		}, "present", "holds another document"},
+		"something beside the document": {func(f *forged, a *bundle.Artifact, subject, _ bundle.OCIDescriptor) {
+			doc := f.bom(bundle.Image, subject)
+			f.attach(a, doc, subject)
+			r := f.refer(a, a.Root, sbom.MediaType, f.holds(sbom.MediaType, `{"more":1}`, string(doc)))
+			a.SBOM[0].Referrer = new(r.Digest)
+		}, "present", "holds more than the document"},
 		"no SBOM at all": {func(f *forged, a *bundle.Artifact, subject, _ bundle.OCIDescriptor) {
 			f.attach(a, []byte("Dear reader"), subject)
 		}, "failed", "is malformed"},

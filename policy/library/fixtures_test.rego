@@ -107,7 +107,16 @@ artifact(kind, byte) := {
 	"inspection": {"status": "pending", "reason": "not yet", "files": []},
 	"sbom": [sbom(digest(byte))],
 	"signatures": [],
+	"referrers": [],
 	"untrusted": {"labels": []},
+}
+
+referrer(kind, list) := {
+	"digest": digest("e1"),
+	"subject": digest("a1"),
+	"kind": kind,
+	"inspection": inspected(list),
+	"untrusted": {"artifactType": "application/vnd.example"},
 }
 
 sbom(subject) := {
