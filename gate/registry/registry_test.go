@@ -251,7 +251,13 @@ func (l serials) immutableTags(t *testing.T) {
 	s := newSink(t, registry.Config{Registry: r.Host(), Plain: true})
 	load(t, s, first)
 	r.SetFault(says(tagPut, 412, "PRECONDITION", "Failed to process request due to 'team/tool:1.0' configured as immutable."))
+	r.ForgetRequests()
 	load(t, s, first)
+	for _, q := range r.Requests() {
+		if q.Method == http.MethodPut {
+			t.Errorf("wrote %s, which was right already", q.Path)
+		}
+	}
 	put(t, s, second)
 	err := s.Publish(t.Context(), second, second.Names())
 	wantIn(t, told(t, err, "destination/refused"), "412 Precondition Failed", "configured as immutable", "the tag may not change there")
