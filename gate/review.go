@@ -64,6 +64,7 @@ type ReviewArtifact struct {
 	SBOM        []ReviewSBOM     `json:"sbom"`
 	Files       []ReviewFile     `json:"files"`       // of trees; the first 1,000
 	FilesTotal  int              `json:"filesTotal"`  //
+	Referrers   []ReviewReferrer `json:"referrers"`   // what is attached to it
 	Change      string           `json:"change"`      // new, updated or unchanged, against what the plant holds
 	FromVersion string           `json:"fromVersion"` // of an update
 	Plan        []ReviewPlan     `json:"plan"`        // one entry a destination that accepts it
@@ -85,6 +86,14 @@ type ReviewFile struct {
 	Size   int64         `json:"size"`
 	Digest bundle.Digest `json:"digest"`
 	Format string        `json:"format"`
+}
+
+// ReviewReferrer is a manifest that is attached to an artifact.
+type ReviewReferrer struct {
+	Digest  bundle.Digest `json:"digest"`
+	Subject bundle.Digest `json:"subject"`
+	Kind    string        `json:"kind"` // sbom, signature, attestation or other
+	Type    string        `json:"type"` // as it calls itself; untrusted text
 }
 
 // ReviewPlan is the name that an artifact gets at a destination, and what the

@@ -59,7 +59,7 @@ func (g *Gate) buildReview(ctx context.Context, q queryer, r *row, s *statement,
 func reviewArtifact(a bundle.Artifact, in policy.Artifact) ReviewArtifact {
 	r := ReviewArtifact{
 		Kind: a.Kind, Name: a.Name, Version: a.Version, Digest: a.Root.Digest, From: a.Origin.From, Transport: a.Origin.Transport,
-		Verified: a.Origin.Verified, Platforms: append([]string{}, a.Platforms...), Size: a.Size, SBOM: []ReviewSBOM{}, Files: []ReviewFile{},
+		Verified: a.Origin.Verified, Platforms: append([]string{}, a.Platforms...), Size: a.Size, SBOM: []ReviewSBOM{}, Files: []ReviewFile{}, Referrers: []ReviewReferrer{},
 		FilesTotal: len(in.Inspection.Files), Change: in.Change.State, FromVersion: in.Change.FromVersion, Plan: []ReviewPlan{},
 	}
 	for i, s := range a.SBOM {
@@ -68,6 +68,13 @@ func reviewArtifact(a bundle.Artifact, in policy.Artifact) ReviewArtifact {
 			line.Components = int(in.SBOM[i].Components)
 		}
 		r.SBOM = append(r.SBOM, line)
+	}
+	for _, f := range in.Referrers {
+		digest, err := cas.ParseDigest(f.Digest)
+		subject, subjectErr := cas.ParseDigest(f.Subject)
+		if err == nil && subjectErr == nil {
+			r.Referrers = append(r.Referrers, ReviewReferrer{Digest: digest, Subject: subject, Kind: f.Kind, Type: f.Untrusted.ArtifactType})
+		}
 	}
 	for _, f := range in.Inspection.Files[:min(len(in.Inspection.Files), maxReviewFiles)] {
 		d, err := cas.ParseDigest(f.Digest)
