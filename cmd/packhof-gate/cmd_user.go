@@ -24,7 +24,7 @@ func newUser(s *site) *cobra.Command {
 
   operator   receive and release
   reviewer   decide
-  officer    decide
+  officer    decide, and release
   auditor    read everything
   admin      trust and accounts
 

@@ -16,18 +16,26 @@ import (
 // destinations are the depot and those of the configuration, in its order.
 // view is asked once the gate is open.
 func (s *site) destinations(view func() gate.DepotStore) ([]gate.Destination, error) {
-	all := []gate.Destination{{Name: gate.DepotName, Accepts: allKinds(), Naming: gate.DefaultNaming(), Sink: depot.New(view)}}
+	all := []gate.Destination{{Name: gate.DepotName, Location: "this gate", Accepts: allKinds(), Naming: gate.DefaultNaming(), Sink: depot.New(view)}}
 	for i, spec := range s.config.Destinations {
 		sink, err := s.sink(spec)
 		if err != nil {
 			return nil, s.file.Locate(inDestination(i, err))
 		}
 		all = append(all, gate.Destination{
-			Name: spec.Name, Accepts: spec.Accepts, Sink: sink,
+			Name: spec.Name, Location: spec.location(), Accepts: spec.Accepts, Sink: sink,
 			Naming: gate.Naming{Repository: spec.Naming.Repository, Tag: spec.Naming.Tag},
 		})
 	}
 	return all, nil
+}
+
+// location is where a destination is, for people. Approvals are bound to it.
+func (d *destinationSpec) location() string {
+	if d.Type == typeS3 {
+		return strings.TrimRight(d.Endpoint, "/") + "/" + strings.TrimRight(d.Bucket+"/"+strings.Trim(d.Prefix, "/"), "/")
+	}
+	return strings.TrimRight(d.Registry, "/")
 }
 
 func (s *site) sink(spec destinationSpec) (gate.Sink, error) {

@@ -57,11 +57,21 @@ func TestDestinationFailsFirst(t *testing.T) {
 		harbor(r)(l)
 		l.must("receive", bundleFile)
 		l.approve("1")
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		r.SetFault(testkit.CutAfter(testkit.Everything, 0))
 		l.checkRelease(21, "code: destination/unreachable ", gate.PartlyLoaded)
+		r.SetFault(nil)
+		l.checkRelease(0, "", gate.Loaded)
+	})
+	// A destination that is another one than was approved has to be approved.
+	t.Run("is another one", func(t *testing.T) {
+		t.Parallel()
+		l := template.clone(t)
 		harbor(testkit.NewRegistry(t, testkit.WithTLS()))(l)
+		l.must("receive", bundleFile)
+		l.approve("1")
+		harbor(testkit.NewRegistry(t, testkit.WithTLS()))(l)
+		l.checkRelease(13, "code: case/changed ", gate.Awaiting)
+		l.approve("1")
 		l.checkRelease(0, "", gate.Loaded)
 	})
 	t.Run("password in the environment", func(t *testing.T) {

@@ -261,8 +261,8 @@ func (l *lab) occupy() {
 	}
 }
 
-// count is how many cases there are.
-func (l *lab) count() int {
+// cases are all that there are.
+func (l *lab) cases() []gate.Summary {
 	l.t.Helper()
 	var all struct {
 		Cases []gate.Summary `json:"cases"`
@@ -270,7 +270,7 @@ func (l *lab) count() int {
 	if err := json.Unmarshal([]byte(l.must("list", "-o", "json").stdout), &all); err != nil {
 		l.t.Fatal(err)
 	}
-	return len(all.Cases)
+	return all.Cases
 }
 
 // checkStore makes sure that the gate's store holds no half blob under a

@@ -173,7 +173,12 @@ func planText(plan []gate.ReviewPlan) string {
 	var texts []string
 	for _, p := range plan {
 		text := p.Destination + " as " + p.Name
-		if p.Replaces != nil {
+		switch {
+		case p.Owner != "":
+			text += " (belongs to channel " + p.Owner + ": cannot be released)"
+		case p.Kept:
+			text += " (a later serial has the name and keeps it)"
+		case p.Replaces != nil:
 			text += " over " + p.Replaces.Short()
 		}
 		texts = append(texts, text)

@@ -265,8 +265,8 @@ func TestInterruptedReceive(t *testing.T) {
 				t.Errorf("the case is %s", got)
 			}
 			l.must("receive", "medium")
-			if got := l.state("1"); got != gate.Awaiting || l.count() != 1 {
-				t.Errorf("the case is %s, and there are %d", got, l.count())
+			if got := l.state("1"); got != gate.Awaiting || len(l.cases()) != 1 {
+				t.Errorf("the case is %s, and there are %d", got, len(l.cases()))
 			}
 		})
 	}
@@ -313,8 +313,8 @@ func TestTwoReceives(t *testing.T) {
 			if o := first.end(); o.exit != 0 {
 				t.Errorf("the first: exit %d\n%s", o.exit, o.stderr)
 			}
-			if got := l.state("1"); got != gate.Awaiting || l.count() != 1 {
-				t.Errorf("the case is %s, and there are %d", got, l.count())
+			if got := l.state("1"); got != gate.Awaiting || len(l.cases()) != 1 {
+				t.Errorf("the case is %s, and there are %d", got, len(l.cases()))
 			}
 		})
 	}

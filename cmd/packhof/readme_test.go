@@ -4,8 +4,10 @@ import (
 	"archive/tar"
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,25 +119,33 @@ func (p page) script(t *testing.T, heading string) string {
 	return lines.String()
 }
 
-// TestReadmeFirstExport does what the README says, word by word, as somebody
-// who stands in a fresh checkout.
-func TestReadmeFirstExport(t *testing.T) {
+// TestReadme does what the README says, word by word, as somebody who stands
+// in a fresh checkout: the first gate, the first export, the first import. Only
+// the port of the gate is another one, since others may have that of the page.
+func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the programs")
 	}
 	programs, home := t.TempDir(), t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs, "./cmd/packhof", "./cmd/packhof-scan")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs, "./cmd/packhof", "./cmd/packhof-scan", "./cmd/packhof-gate")
 	build.Dir = tree
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	readme := readPage(t, "README.md")
-	said := runScript(t, readme.script(t, "Your first export"), home, programs)
-	if want := "genuine and whole: plant-7, serial 1"; !strings.Contains(said, want) {
-		t.Errorf("the blocks did not print %q:\n%s", want, said)
+	readme, port := readPage(t, "README.md"), freePort(t)
+	var script strings.Builder
+	for _, heading := range []string{"Your first gate", "Your first export", "Your first import"} {
+		script.WriteString(readme.script(t, heading))
+	}
+	tools := filepath.Dir(testkit.Tool(t, "curl"))
+	said := runScript(t, "export PACKHOF_LISTEN=127.0.0.1:"+port+"\n"+strings.ReplaceAll(script.String(), "127.0.0.1:8443", "127.0.0.1:"+port), home, programs, tools)
+	for _, want := range []string{"genuine and whole: plant-7, serial 1", "case 1: plant-7, serial 1: loaded", "temperature,240\npressure,1.8\n"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the blocks did not print %q:\n%s", want, said)
+		}
 	}
 	if strings.Contains(said, "warning:") {
-		t.Errorf("the first export is not without warnings:\n%s", said)
+		t.Errorf("the first bundle is not without warnings:\n%s", said)
 	}
 	t.Run("without packhof", func(t *testing.T) {
 		tools := filepath.Dir(testkit.Tool(t, "cosign"))
@@ -144,6 +154,20 @@ func TestReadmeFirstExport(t *testing.T) {
 			t.Errorf("the blocks did not print %q:\n%s", want, said)
 		}
 	})
+}
+
+// freePort is one that nobody listens on now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err := errors.Join(err, l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 func runScript(t *testing.T, script, home string, path ...string) string {

@@ -4,6 +4,7 @@ package cli
 
 func gateEntries() []Entry {
 	return []Entry{
+		{"audit/broken", ExitFailed, "The audit log was changed from outside: its entries and hashes do not fit together.", "stop, keep the data directory as it is, and compare it with the last backup"},
 		{"gate/busy", ExitFailed, "Another process works in the gate's data directory, and it is no serve that could be asked.", "wait for it to end"},
 		{"gate/none", ExitUsage, "A folder is no data directory of a gate.", "packhof-gate init"},
 		{"gate/full", ExitFailed, "There is not enough space for a bundle. Nothing of it was copied.", "free space, or move the data directory to a larger disk"},
@@ -23,9 +24,9 @@ func gateEntries() []Entry {
 		{"login/failed", ExitNotLoggedIn, "Name or password is wrong; which of the two is not told.", ""},
 		{"login/forbidden", ExitNotLoggedIn, "The roles of the account do not allow it.", ""},
 		{"login/needed", ExitNotLoggedIn, "Nobody is logged in, or the session is over.", ""},
-		{"login/password-needed", ExitNotLoggedIn, "A decision needs the password with it.", ""},
+		{"login/password-needed", ExitNotLoggedIn, "A decision over the API came with a session only; it needs account and password with the request itself.", "send account and password (HTTP Basic) with the request"},
 		{"login/wait", ExitNotLoggedIn, "There were too many failed logins.", "try again later"},
-		{"trust/clock", ExitFailed, "By the clock of the machine the trust root is out of date: one of the two is wrong.", ""},
+		{"trust/clock", ExitFailed, "By the clock of this machine the trust root is out of date already, so root or clock is wrong.", "set the clock, or ask for a newer root"},
 		{"trust/initialised", ExitFailed, "The gate has a trust root already.", ""},
 		{"trust/not-initialised", ExitFailed, "The gate has no trust root yet, so it trusts nobody.", ""},
 		{"trust/root-fingerprint", ExitNotGenuine, "A trust root is not the one whose fingerprint people compared, or nobody has compared it.", ""},
@@ -34,13 +35,14 @@ func gateEntries() []Entry {
 
 func caseEntries() []Entry {
 	return []Entry{
+		{"bundle/kind", ExitDenied, "The bundle is of a kind that this version of the gate does not apply.", "use a later version of packhof-gate"},
 		{"audience/other", ExitDenied, "A bundle is meant for other gates.", ""},
 		{"freshness/epoch", ExitDenied, "A bundle is of another epoch than the trust root says.", ""},
 		{"freshness/equivocation", ExitDenied, "Two different bundles claim the same place in a channel. One of them should not exist.", "ask the sender which is right, by another way than the medium"},
 		{"freshness/expired", ExitDenied, "A bundle is too old.", ""},
 		{"freshness/older", ExitDenied, "A bundle is older than what was accepted already.", ""},
 		{"freshness/too-far", ExitDenied, "A bundle's serial is far ahead of all that came before.", "ask the sender"},
-		{"facts/wrong-size", ExitDamaged, "Content in the store is not as large as the manifest says.", ""},
+		{"facts/wrong-size", ExitDamaged, "The store holds content of another size than the signed manifest says.", "receive the bundle again"},
 		{"policy/denied", ExitDenied, "The policy denies a bundle.", ""},
 		{"policy/error", ExitFailed, "The policy could not decide. That blocks as a denial does.", ""},
 		{"policy/invalid-config", ExitUsage, "A parameter of the policy is unknown, or of another type than the rules expect.", ""},
@@ -54,6 +56,7 @@ func caseEntries() []Entry {
 		{"case/changed", ExitWaiting, "Something changed after the approval, which does not hold any more.", ""},
 		{"case/choice", ExitUsage, "A decision is neither approve nor reject.", ""},
 		{"case/decided-already", ExitFailed, "The same person cannot approve twice.", ""},
+		{"case/live", ExitFailed, "Names of the case are published at a destination, so it cannot be rejected any more.", "bring a bundle that replaces it"},
 		{"case/no-review", ExitFailed, "The case has not been judged, so there is nothing to decide on.", ""},
 		{"case/not-confirmed", ExitFailed, "Nobody confirmed the decision, so nothing was decided.", ""},
 		{"case/not-waiting", ExitFailed, "The case waits for no decision.", ""},
@@ -73,23 +76,24 @@ func destinationEntries() []Entry {
 		{"depot/withdrawn", ExitDenied, "Something was withdrawn after it had been released.", ""},
 		{"destination/collision", ExitUsage, "Two artifacts would have the same name at a destination.", ""},
 		{"destination/config", ExitUsage, "The settings of a destination cannot be right.", ""},
-		{"destination/mismatch", ExitNoDestination, "What is read back from a destination is not what was loaded.", ""},
-		{"destination/none", ExitUsage, "An artifact of a bundle goes nowhere: no destination accepts its kind.", ""},
-		{"destination/refused", ExitNoDestination, "A destination would not take something.", ""},
-		{"destination/unreachable", ExitNoDestination, "A destination does not answer.", ""},
+		{"destination/mismatch", ExitNoDestination, "What is at a destination is not what was loaded, or is not there.", "release the case again"},
+		{"destination/name-taken", ExitNoDestination, "A name that the bundle would set belongs to another channel.", "give the destination another naming, or have one channel carry it"},
+		{"destination/none", ExitFailed, "No destination accepts an artifact of the bundle, so nobody could pull it.", "add its kind to what a destination accepts, in gate.yaml"},
+		{"destination/refused", ExitNoDestination, "A destination would not take something: no right to it, no space, a name that cannot be, or something of others in its place.", ""},
+		{"destination/unreachable", ExitNoDestination, "A destination does not answer, or not as it should.", ""},
 	}
 }
 
 func requestEntries() []Entry {
 	return []Entry{
-		{"request/browser-only", ExitUsage, "Sessions are for browsers.", ""},
-		{"request/console-only", ExitUsage, "Files of the gate's machine are named at the machine itself only.", ""},
-		{"request/content-type", ExitUsage, "A request has another content type than it needs.", ""},
-		{"request/cross-origin", ExitNotLoggedIn, "Another site sent a request in somebody's name.", ""},
-		{"request/invalid", ExitUsage, "A request cannot be read.", ""},
-		{"request/method", ExitUsage, "An address does not know a method.", ""},
-		{"request/not-found", ExitUsage, "There is nothing at an address.", ""},
-		{"request/too-large", ExitUsage, "A request is larger than any that is meant.", ""},
+		{"request/browser-only", ExitUsage, "Sessions are for browsers.", "send account and password with the request that needs them"},
+		{"request/console-only", ExitUsage, "Files of the gate's machine are named at its console only, and releases are started there where the server does not run them.", "on the gate's machine:  packhof-gate receive FILE"},
+		{"request/content-type", ExitUsage, "The body of a request has another content type than it must have.", "send application/json"},
+		{"request/cross-origin", ExitUsage, "Another site sent this request in somebody's name.", "open the gate's own address"},
+		{"request/invalid", ExitUsage, "A request cannot be read, or has what does not belong there; nothing is guessed.", ""},
+		{"request/method", ExitUsage, "This cannot be done with this address; the header Allow says what can.", "see /api/v1/openapi.json"},
+		{"request/not-found", ExitUsage, "There is nothing at this address.", "see /api/v1/openapi.json"},
+		{"request/too-large", ExitUsage, "The body of a request is larger than anything that belongs there.", ""},
 	}
 }
 
