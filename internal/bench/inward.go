@@ -161,7 +161,7 @@ func (b *bench) push(p *plant, registry *testkit.Registry) (run, error) {
 	settle()
 	var sum run
 	for i := range images {
-		r, err := b.command(p.dir, "skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", "--src-shared-blob-dir", filepath.Join(p.dir, "blobs"),
+		r, err := b.command(p.dir, "skopeo", "copy", "--quiet", "--insecure-policy", "--preserve-digests", "--dest-tls-verify=false", "--src-shared-blob-dir", filepath.Join(p.dir, "blobs"),
 			fmt.Sprintf("oci:%s:1", filepath.Join(p.dir, fmt.Sprintf("image%d", i))), fmt.Sprintf("docker://%s/bench/image%d:1", registry.Host(), i))
 		if err != nil {
 			return run{}, err
@@ -198,6 +198,7 @@ func (b *bench) clear(p *plant, registry *testkit.Registry) (run, error) {
 		return run{}, err
 	}
 	released, err := b.command(p.dir, p.gate, "--data", data, "release", "--quiet", "1")
+	fmt.Printf(" (%.1f + %.1f)", received.took.Seconds(), released.took.Seconds())
 	return run{took: received.took + released.took, peak: max(received.peak, released.peak)}, err
 }
 
