@@ -25,6 +25,7 @@ const (
 
 	CodeBadRoot        = "signing/bad-root"
 	CodeRootVersion    = "signing/root-version"
+	CodeRootConflict   = "signing/root-conflict"
 	CodeRootSignatures = "signing/root-signatures"
 	CodeRootChange     = "signing/root-change"
 
@@ -109,6 +110,8 @@ func remedy(code string) string {
 		return "make an ECDSA P-256 key with  packhof key generate"
 	case CodeNoTrust:
 		return "take in the trust root by hand: root-1.json, after comparing its fingerprint"
+	case CodeRootConflict:
+		return "take nothing in before both sides have compared their trust roots: packhof trust show, packhof-gate trust show"
 	case CodeRootVersion:
 		return "bring the root versions in between first, in order"
 	case CodeThreshold:

@@ -395,7 +395,7 @@ func TestT37RootsReplayedSkippedForged(t *testing.T) {
 	// Two roots of one number: whoever has one of them must hear of it.
 	fork := parseRoot(t, nextBytes(t, one, func(d *signing.RootDraft) error { return d.AddChannel(signing.Channel{Name: "evil"}) }, keys[0]))
 	_, err = signing.NewTrust(raised, nil).UpdateRoots([][]byte{fork.Bytes()})
-	wantCode(t, err, signing.CodeRootVersion)
+	wantCode(t, err, signing.CodeRootConflict)
 	if lines := err.(*signing.Error).Evidence(); !slices.Contains(lines, "known: "+raised.Digest()) || !slices.Contains(lines, "got:   "+fork.Digest()) {
 		t.Errorf("evidence %q", lines)
 	}

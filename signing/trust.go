@@ -42,7 +42,7 @@ func (t *Trust) Revocations() *Revocations {
 
 // UpdateRoots takes the root versions that came with a bundle, in any order, at
 // most MaxRoots. Those above the current one are applied one by one; the
-// current one, if it is there, must be the same (CodeRootVersion: two roots
+// current one, if it is there, must be the same (CodeRootConflict: two roots
 // with one number); older ones are skipped unread beyond their form. With
 // nothing new it gives t.
 func (t *Trust) UpdateRoots(raws [][]byte) (*Trust, error) {
@@ -98,7 +98,7 @@ func (r *Root) sameSigned(other *Root) error {
 	if bytes.Equal(mine, theirs) {
 		return nil
 	}
-	return newError(CodeRootVersion, fmt.Sprintf("there are two different trust roots of version %d", r.Version()), nil).
+	return newError(CodeRootConflict, fmt.Sprintf("there are two different trust roots of version %d", r.Version()), nil).
 		with("known: "+r.Digest(), "got:   "+other.Digest())
 }
 

@@ -13,10 +13,13 @@ import (
 	"github.com/packhof/packhof/internal/s3"
 )
 
-// destinations are the depot and those of the configuration, in its order.
+// destinations are those of the configuration, in its order, and the depot.
 // view is asked once the gate is open.
 func (s *site) destinations(view func() gate.DepotStore) ([]gate.Destination, error) {
-	all := []gate.Destination{{Name: gate.DepotName, Location: "this gate", Accepts: allKinds(), Naming: gate.DefaultNaming(), Sink: depot.New(view)}}
+	// The depot comes last: what the others have read to its end, it need not
+	// read again.
+	var all []gate.Destination
+	builtIn := gate.Destination{Name: gate.DepotName, Location: "this gate", Accepts: allKinds(), Naming: gate.DefaultNaming(), Sink: depot.New(view)}
 	for i, spec := range s.config.Destinations {
 		sink, err := s.sink(spec)
 		if err != nil {
@@ -27,7 +30,7 @@ func (s *site) destinations(view func() gate.DepotStore) ([]gate.Destination, er
 			Naming: gate.Naming{Repository: spec.Naming.Repository, Tag: spec.Naming.Tag},
 		})
 	}
-	return all, nil
+	return append(all, builtIn), nil
 }
 
 // location is where a destination is, for people. Approvals are bound to it.

@@ -346,7 +346,7 @@ func receiveFailures() []failure {
 		bad("an entry that leads out", func(l *lab) { l.rename(bundleFile, "oci-layout", "../outside") }, 11, "volume/damaged", 0),
 		bad("an absolute entry", func(l *lab) { l.rename(bundleFile, "oci-layout", "/etc/shado") }, 11, "volume/damaged", 0),
 		bad("of a stranger", func(l *lab) { l.write(bundleFile, l.forge(stranger, 1, nil)) }, 10, "signing/not-genuine", 1),
-		bad("of a stranger with a trust root", func(l *lab) { l.write(bundleFile, string(testkit.Forge(l.t, nil).Volume)) }, 10, "signing/root-version", 1),
+		bad("of a stranger with a trust root", func(l *lab) { l.write(bundleFile, string(testkit.Forge(l.t, nil).Volume)) }, 10, "signing/root-conflict", 1),
 		bad("no trust root yet", func(l *lab) {
 			l.remove("data")
 			l.must("init", "--owner", "x")

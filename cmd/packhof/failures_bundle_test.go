@@ -53,7 +53,7 @@ func bundleFailures() []failure {
 		bad("of a stranger, in the same channel", forged(func(l *lab) *testkit.Forged {
 			return testkit.Forge(l.t, func(m *bundle.Manifest) { m.Channel = "plant-1" })
 		}), 10, "signing/not-genuine"),
-		bad("of another trust root", func(l *lab) { l.write(bundleFile, l.underAnotherRoot()) }, 10, "signing/root-version"),
+		bad("of another trust root", func(l *lab) { l.write(bundleFile, l.underAnotherRoot()) }, 10, "signing/root-conflict"),
 		bad("of a channel the root does not know", func(l *lab) { l.write(bundleFile, l.ofUnknownChannel()) }, 10, "signing/unknown-role"),
 		{name: "verify: no trust root", given: exportedThen(without("trust/root-1.json")), run: []string{"verify", bundleFile}, exit: 1, code: "trust/gap"},
 		{name: "diff: one is damaged", given: exportedThen(func(l *lab) {

@@ -190,6 +190,7 @@ func signingEntries() []Entry {
 		{"signing/bad-signature-file", ExitNotGenuine, "A signature file is not a Sigstore bundle in the one form that is accepted.", ""},
 		{"signing/too-many-signatures", ExitNotGenuine, "There are more signatures than any threshold can need.", ""},
 		{"signing/bad-root", ExitNotGenuine, "A trust root is malformed, or contradicts the one before.", ""},
+		{"signing/root-conflict", ExitNotGenuine, "There are two different trust roots with one version: one of the two sides has one that the other does not know.", ""},
 		{"signing/root-version", ExitNotGenuine, "A trust root is not the next version after the one that is known.", ""},
 		{"signing/root-signatures", ExitNotGenuine, "A trust root lacks signatures of the old or of the new signers.", ""},
 		{"signing/root-change", ExitUsage, "A change of the trust root would break its rules.", ""},
