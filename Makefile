@@ -83,6 +83,13 @@ test-fast: ## run the short tests; those whose programs are missing are skipped
 # is told the time and given its streams, so that it can be tested.
 PROGRAM_ROOMS := ./cmd ./internal/cli ./internal/demo ./internal/bench
 
+# The gate must do everything in a plant that has no network at all.
+GATE_PACKAGES := ./gate/... ./policy/... ./sbom/inspect ./web ./cmd/packhof-gate
+
+.PHONY: test-offline
+test-offline: system-programs build/tools/cosign build/tools/oras build/tools/versitygw build/tools/conformance ## the tests of the gate in a network namespace without a route
+	PACKHOF_REQUIRE_TOOLS=1 GOPROXY=off unshare -rn sh -c 'ip link set lo up && exec go test $(GATE_PACKAGES)'
+
 .PHONY: lint
 lint: build/tools/staticcheck ## formatting, vet, staticcheck and the house rules
 	@failed=0
@@ -120,7 +127,7 @@ clean: ## remove build/
 	rm -rf build
 
 # What the tests need of the distribution, as program:package,package.
-SYSTEM_PROGRAMS := skopeo:skopeo curl:curl chromium:chromium openssl:openssl taskset:util-linux unshare:util-linux tar:tar sha256sum:coreutils gcc:gcc,libc6-dev
+SYSTEM_PROGRAMS := skopeo:skopeo curl:curl chromium:chromium openssl:openssl taskset:util-linux unshare:util-linux ip:iproute2 tar:tar sha256sum:coreutils gcc:gcc,libc6-dev
 
 .PHONY: system-programs
 system-programs:

@@ -35,7 +35,8 @@ const (
 )
 
 const (
-	annotationTitle = "org.opencontainers.image.title"
+	// TitleAnnotation has the path of a file, on the descriptor of its layer.
+	TitleAnnotation = "org.opencontainers.image.title"
 	typeFile        = "application/octet-stream"
 	emptyConfig     = "{}"
 )
@@ -120,7 +121,7 @@ func (t *Tree) addManifest(kind Kind, name, version string, files []File) (OCIDe
 	doc := OCI{SchemaVersion: 2, MediaType: TypeOCIManifest, ArtifactType: artifactType(kind), Layers: make([]OCIDescriptor, len(files))}
 	doc.Config = &OCIDescriptor{MediaType: configType, Digest: t.add(config), Size: int64(len(config))}
 	for i, f := range files {
-		doc.Layers[i] = OCIDescriptor{MediaType: layerType(kind, f.Path), Digest: f.Digest, Size: f.Size, Annotations: map[string]string{annotationTitle: f.Path}}
+		doc.Layers[i] = OCIDescriptor{MediaType: layerType(kind, f.Path), Digest: f.Digest, Size: f.Size, Annotations: map[string]string{TitleAnnotation: f.Path}}
 		if kind == Model {
 			doc.Layers[i].Annotations[annotationModelPath] = f.Path
 		}

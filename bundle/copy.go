@@ -37,7 +37,7 @@ func (b *Bundle) CopyTo(ctx context.Context, store *cas.Store, observe func(n in
 
 func (b *Bundle) copyBlobs(ctx context.Context, store *cas.Store, observe func(int64)) error {
 	for _, blob := range b.manifest.Blobs {
-		if there, err := haveBlob(store, blob, observe); err != nil || there {
+		if there, err := haveBlob(ctx, store, blob, observe); err != nil || there {
 			if err != nil {
 				return err
 			}
@@ -56,8 +56,8 @@ func (b *Bundle) copyBlobs(ctx context.Context, store *cas.Store, observe func(i
 	return nil
 }
 
-func haveBlob(store *cas.Store, blob Blob, observe func(int64)) (bool, error) {
-	there, err := soundBlob(store, blob)
+func haveBlob(ctx context.Context, store *cas.Store, blob Blob, observe func(int64)) (bool, error) {
+	there, err := soundBlob(ctx, store, blob)
 	if there && observe != nil {
 		observe(blob.Size)
 	}
@@ -65,12 +65,12 @@ func haveBlob(store *cas.Store, blob Blob, observe func(int64)) (bool, error) {
 }
 
 // soundBlob tells whether the store has the blob, every byte of it.
-func soundBlob(store *cas.Store, blob Blob) (bool, error) {
+func soundBlob(ctx context.Context, store *cas.Store, blob Blob) (bool, error) {
 	there, err := store.Has(blob.Digest, blob.Size)
 	if err != nil || !there {
 		return false, err
 	}
-	rotten, err := store.DropIfRotten(blob.Digest)
+	rotten, err := store.DropIfRotten(ctx, blob.Digest)
 	return !rotten, err
 }
 
@@ -141,7 +141,7 @@ func (c *copier) wholeEntry(ctx context.Context, e entry, blob Blob, sum Digest,
 	if err := c.compare(e, sum, blob.Digest); err != nil {
 		return err
 	}
-	if there, err := haveBlob(c.store, blob, observe); err != nil || there {
+	if there, err := haveBlob(ctx, c.store, blob, observe); err != nil || there {
 		return err
 	}
 	err := c.whole(ctx, c.volume.section(e), blob, observe)
@@ -168,7 +168,7 @@ func (c *copier) whole(ctx context.Context, r io.Reader, blob Blob, observe func
 // hashed on its way into the store, the piece beside that.
 func (c *copier) piece(ctx context.Context, e entry, blob Blob, number string, sum Digest, observe func(int64)) error {
 	if number == "0000" {
-		if err := c.begin(blob); err != nil {
+		if err := c.begin(ctx, blob); err != nil {
 			return err
 		}
 	}
@@ -200,12 +200,12 @@ func (c *copier) piece(ctx context.Context, e entry, blob Blob, number string, s
 }
 
 // begin starts a blob in pieces, unless the store has it.
-func (c *copier) begin(blob Blob) error {
+func (c *copier) begin(ctx context.Context, blob Blob) error {
 	if err := c.abort(); err != nil {
 		return err
 	}
 	c.seen = 0
-	there, err := soundBlob(c.store, blob)
+	there, err := soundBlob(ctx, c.store, blob)
 	if err != nil || there {
 		return err
 	}

@@ -49,6 +49,16 @@ const (
 	Packages Kind = "packages"
 )
 
+// IsTree reports whether artifacts of the kind are files with paths: each layer
+// is one, and TitleAnnotation of its descriptor is the path.
+func (k Kind) IsTree() bool {
+	switch k {
+	case Model, Dataset, Files, Packages:
+		return true
+	}
+	return false
+}
+
 // Kinds lists every kind of artifact that the format knows.
 func Kinds() []Kind { return []Kind{Image, Chart, Model, Dataset, Files, Packages} }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/packhof/packhof/internal/cas"
@@ -54,6 +55,10 @@ func (g *Gate) AddUser(ctx context.Context, by Actor, name string, roles []Role,
 	if err := errors.Join(checkAccountName(name), checkRoles(roles), checkPassword(password)); err != nil {
 		return err
 	}
+	hash, err := g.hashed(ctx, password)
+	if err != nil {
+		return err
+	}
 	return g.step(ctx, "account.add", func(t *tx) error {
 		there, err := exists(ctx, t, `SELECT 1 FROM account WHERE name = ?`, name)
 		if err != nil {
@@ -62,21 +67,21 @@ func (g *Gate) AddUser(ctx context.Context, by Actor, name string, roles []Role,
 		if there {
 			return problem.New("account/exists", "there is an account %s already", name).Hint("packhof-gate user passwd %s", name)
 		}
-		if err := t.putAccount(ctx, name, roles, password); err != nil {
+		if err := t.putAccount(ctx, name, roles, hash); err != nil {
 			return err
 		}
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "account.added", Outcome: outcomeOK, Detail: name + ": " + rolesText(roles)})
 	})
 }
 
-func (t *tx) putAccount(ctx context.Context, name string, roles []Role, password []byte) error {
+func (t *tx) putAccount(ctx context.Context, name string, roles []Role, hash string) error {
 	texts := make([]string, len(roles))
 	for i, r := range roles {
 		texts[i] = string(r)
 	}
 	now := seconds(t.now)
 	_, err := t.ExecContext(ctx, `INSERT INTO account (name, roles, password, created, changed) VALUES (?, ?, ?, ?, ?)`,
-		name, strings.Join(texts, " "), hashPassword(password), now, now)
+		name, strings.Join(texts, " "), hash, now, now)
 	return err
 }
 
@@ -91,8 +96,12 @@ func (g *Gate) SetPassword(ctx context.Context, by Actor, name string, password 
 	if err := checkPassword(password); err != nil {
 		return err
 	}
+	hash, err := g.hashed(ctx, password)
+	if err != nil {
+		return err
+	}
 	return g.step(ctx, "account.password", func(t *tx) error {
-		result, err := t.ExecContext(ctx, `UPDATE account SET password = ?, changed = ? WHERE name = ?`, hashPassword(password), seconds(t.now), name)
+		result, err := t.ExecContext(ctx, `UPDATE account SET password = ?, changed = ? WHERE name = ?`, hash, seconds(t.now), name)
 		if err != nil {
 			return err
 		}
@@ -145,7 +154,7 @@ func (g *Gate) Authenticate(ctx context.Context, name string, password []byte) (
 		return Actor{}, err
 	}
 	known := err == nil
-	fits, err := g.hashInTurn(name, phc, password)
+	fits, err := g.hashInTurn(ctx, name, phc, password)
 	if err != nil {
 		return Actor{}, err
 	}
@@ -161,9 +170,12 @@ func (g *Gate) Authenticate(ctx context.Context, name string, password []byte) (
 
 // hashInTurn compares one password at a time, since hashing takes memory on
 // purpose. Who waited for the turn may have failed too often meanwhile.
-func (g *Gate) hashInTurn(name, phc string, password []byte) (bool, error) {
-	g.login.hashing.Lock()
-	defer g.login.hashing.Unlock()
+func (g *Gate) hashInTurn(ctx context.Context, name, phc string, password []byte) (bool, error) {
+	done, err := g.login.turn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
 	if err := g.login.mayTry(name, g.clock()); err != nil {
 		return false, err
 	}
@@ -174,8 +186,35 @@ func (g *Gate) hashInTurn(name, phc string, password []byte) (bool, error) {
 	return fits, nil
 }
 
+// hashed hashes a new password, in turn with those that are compared.
+func (g *Gate) hashed(ctx context.Context, password []byte) (string, error) {
+	done, err := g.login.turn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return hashPassword(password), nil
+}
+
+// turn waits until nobody else hashes. Where too many wait already it refuses,
+// so that a flood of guesses does not keep everybody waiting for long.
+func (a *attempts) turn(ctx context.Context) (done func(), err error) {
+	a.once.Do(func() { a.hashing = make(chan struct{}, 1) })
+	if a.waiting.Add(1) > mostWaiting {
+		a.waiting.Add(-1)
+		return nil, problem.New("login/wait", "too many people log in at once").Hint("try again in a moment")
+	}
+	defer a.waiting.Add(-1)
+	select {
+	case a.hashing <- struct{}{}:
+		return func() { <-a.hashing }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 func loginFailed() error {
-	return problem.New("login/failed", "name or password is wrong")
+	return problem.New("login/failed", "name or password is wrong").Hint("try again; an administrator can set a new one: packhof-gate user passwd NAME")
 }
 
 func (g *Gate) logLogin(ctx context.Context, name, outcome string) error {
@@ -186,7 +225,9 @@ func (g *Gate) logLogin(ctx context.Context, name, outcome string) error {
 
 // attempts remembers failed logins, in memory: a restart forgives.
 type attempts struct {
-	hashing sync.Mutex
+	once    sync.Once
+	hashing chan struct{} // held by the one who hashes
+	waiting atomic.Int64
 	mu      sync.Mutex
 	list    map[string]attempt
 }
@@ -200,11 +241,12 @@ const (
 	freeFailures = 5
 	longestWait  = 5 * time.Minute
 	maxAttempts  = 10_000
+	mostWaiting  = 100
 )
 
 func (a *attempts) mayTry(name string, now time.Time) error {
 	if wait := a.wait(name, now); wait > 0 {
-		return problem.New("login/wait", "too many failed logins").With("wait:  " + wait.Round(time.Second).String())
+		return problem.New("login/wait", "too many failed logins").With("wait:  " + wait.Round(time.Second).String()).Hint("wait that long, then try again")
 	}
 	return nil
 }

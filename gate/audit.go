@@ -8,6 +8,7 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -134,6 +135,32 @@ func (r treeHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 		}
 	}
 	return hashes, nil
+}
+
+// logCheck is the last result of checkLog, which reads everything.
+type logCheck struct {
+	mu   sync.Mutex
+	at   time.Time
+	size int64
+	root tlog.Hash
+	err  error
+}
+
+const logCheckHolds = time.Minute
+
+// checkedLog is checkLog, at most once a minute.
+func (g *Gate) checkedLog(ctx context.Context) (int64, tlog.Hash, error) {
+	c := &g.logs
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := g.clock(); c.at.IsZero() || now.Sub(c.at) > logCheckHolds || now.Before(c.at) {
+		size, root, err := g.checkLog(ctx)
+		if ctx.Err() != nil {
+			return size, root, err
+		}
+		c.at, c.size, c.root, c.err = now, size, root, err
+	}
+	return c.size, c.root, c.err
 }
 
 // checkLog computes the tree anew from the leaves, one after the other, and

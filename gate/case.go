@@ -58,9 +58,9 @@ type Summary struct {
 	Submitter string         `json:"submitter"`
 	Arrived   time.Time      `json:"arrived"`
 	Changed   time.Time      `json:"changed"`
-	Deny      int            `json:"deny"`      // findings of each level
-	Review    int            `json:"review"`    //
-	Warn      int            `json:"warn"`      //
+	Deny      int            `json:"deny"` // findings of each level
+	Review    int            `json:"review"`
+	Warn      int            `json:"warn"`
 	Approvals int            `json:"approvals"` // that count
 	Needed    int            `json:"needed"`    // approvals
 }

@@ -35,24 +35,54 @@ func TestTheClockDoesNotVoidAnApproval(t *testing.T) {
 	l.mustRelease(c.ID)
 }
 
-// killedAt runs a release that dies at a point.
+// killedAt runs a release that ends at a point, without anything being cleaned
+// up, as it is when a process is killed.
 func killedAt(t *testing.T, l *lab, point string, id gate.CaseID) {
 	t.Helper()
-	killed := errors.New("killed")
-	ctx, stop := context.WithCancel(t.Context())
 	l.fault = func(at string) error {
 		if at == point {
-			stop()
-			return killed
+			panic(point)
 		}
 		return nil
 	}
-	if _, err := l.gate.Release(ctx, operator, id, nil); !errors.Is(err, killed) {
-		t.Fatalf("the release was not killed: %v", err)
-	}
+	func() {
+		defer func() {
+			if got := recover(); got != point {
+				t.Fatalf("the release was not killed: %v", got)
+			}
+		}()
+		_, err := l.gate.Release(t.Context(), operator, id, nil)
+		t.Errorf("it came to an end: %v", err)
+	}()
 	l.fault = nil
 	if c, err := l.gate.Case(t.Context(), operator, id); err != nil || c.State != gate.Loading {
 		t.Fatalf("%+v, %v", c, err)
+	}
+}
+
+// TestAnInterruptedReleaseSaysSo interrupts a release, as Ctrl-C does: nothing
+// is left in a state of which nobody is working, and the next start goes on.
+func TestAnInterruptedReleaseSaysSo(t *testing.T) {
+	l, _, id, _ := waiting(t, 1)
+	l.approve(id)
+	ctx, stop := context.WithCancel(t.Context())
+	l.fault = func(at string) error {
+		if at == "published:after" {
+			stop()
+			return context.Canceled
+		}
+		return nil
+	}
+	c, err := l.gate.Release(ctx, operator, id, nil)
+	if codeOf(err) != "interrupted" || c.State != gate.PartlyLoaded || c.Problem == nil || c.Problem.Code != "interrupted" {
+		t.Fatalf("%v: %+v", err, c)
+	}
+	l.fault = nil
+	if err := l.gate.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := l.gate.Case(t.Context(), operator, id); err != nil || c.State != gate.Loaded {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 
@@ -315,8 +345,50 @@ func TestNothingIsLoadedWithoutAPlaceForIt(t *testing.T) {
 	l.trust(f)
 	id := l.mustReceive(f).ID
 	l.approve(id)
-	if c, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "destination/none" || c.State != gate.Approved {
+	if c, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "destination/none" || c.State != gate.Approved || c.Problem == nil {
 		t.Errorf("%v: %+v", err, c)
+	}
+}
+
+// TestTagsThatAreWithdrawnDoNotEndAPage lists one tag at a time, the first of
+// which was revoked.
+func TestTagsThatAreWithdrawnDoNotEndAPage(t *testing.T) {
+	l := newLab(t)
+	f := l.forge(nil)
+	note := testkit.Bytes("another", 40)
+	f.AddTree(t, bundle.Files, "more", []bundle.File{{Path: "a", Size: 40, Digest: f.Content.Add(note)}})
+	for i := range f.Manifest.Artifacts {
+		f.Manifest.Artifacts[i].Name, f.Manifest.Artifacts[i].Version = "notes", []string{"1.0", "2.0"}[i]
+	}
+	b, err := bundle.EncodeManifest(f.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Seal(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	l.trust(f)
+	id := l.mustReceive(f).ID
+	l.approve(id)
+	l.mustRelease(id)
+	list, err := signing.ParseRevocations(f.Revoked.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft := list.Next(testkit.Noon())
+	if err := draft.RevokeDigest(f.Manifest.Artifacts[0].Root.Digest.String(), "a backdoor"); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := draft.Sign(t.Context(), f.Signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.gate.UpdateTrust(t.Context(), gate.Console("root"), raw); err != nil {
+		t.Fatal(err)
+	}
+	tags, err := l.gate.Depot().Tags(t.Context(), "notes", "", 1)
+	if err != nil || len(tags) != 1 || tags[0].Tag != "2.0" {
+		t.Errorf("%+v, %v", tags, err)
 	}
 }
 

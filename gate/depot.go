@@ -151,18 +151,24 @@ func (d *Depot) Tags(ctx context.Context, repository, after string, limit int) (
 	if err != nil {
 		return nil, err
 	}
-	shown, err := rowsOf(ctx, d.gate.db.read, scanTag, `SELECT `+tagColumns+fromNames+` AND n.tag > ? ORDER BY n.tag LIMIT ?`, DepotName, repository, after, limit)
-	if err != nil {
-		return nil, err
-	}
 	list, err := d.gate.revocations(ctx)
 	if err != nil {
 		return nil, err
 	}
 	tags := []DepotTag{}
-	for _, t := range shown {
-		if t.withdrawn(list, t.Digest) == nil {
-			tags = append(tags, t.DepotTag)
+	for len(tags) < limit {
+		page, err := rowsOf(ctx, d.gate.db.read, scanTag, `SELECT `+tagColumns+fromNames+` AND n.tag > ? ORDER BY n.tag LIMIT ?`, DepotName, repository, after, limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page {
+			after = t.Tag
+			if len(tags) < limit && t.withdrawn(list, t.Digest) == nil {
+				tags = append(tags, t.DepotTag)
+			}
+		}
+		if len(page) < limit {
+			break
 		}
 	}
 	return tags, nil

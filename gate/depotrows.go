@@ -20,7 +20,7 @@ func (t *tx) showInDepot(ctx context.Context, r *row, release *Release, name Nam
 			return err
 		}
 	}
-	if a.Kind == bundle.Image || a.Kind == bundle.Chart {
+	if !a.Kind.IsTree() {
 		return nil
 	}
 	for _, f := range s.files {
@@ -68,13 +68,11 @@ func (s *shower) manifest(root bundle.OCIDescriptor, tree bool) error {
 
 func (s *shower) noteFiles(doc *bundle.OCI) {
 	for _, layer := range doc.Layers {
-		if title := layer.Annotations[titleAnnotation]; bundle.CheckPath(title) == nil {
+		if title := layer.Annotations[bundle.TitleAnnotation]; bundle.CheckPath(title) == nil {
 			s.files = append(s.files, DepotFile{Path: title, Size: layer.Size, Digest: layer.Digest})
 		}
 	}
 }
-
-const titleAnnotation = "org.opencontainers.image.title"
 
 // put makes the row of one blob; doc is nil unless it is a manifest.
 func (s *shower) put(d bundle.OCIDescriptor, doc *bundle.OCI) error {

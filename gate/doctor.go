@@ -115,7 +115,7 @@ func (g *Gate) doctorClock(ctx context.Context) Check {
 }
 
 func (g *Gate) doctorLog(ctx context.Context) Check {
-	size, root, err := g.checkLog(ctx)
+	size, root, err := g.checkedLog(ctx)
 	if err != nil {
 		return failedCheck("audit log", err)
 	}
@@ -126,8 +126,8 @@ func (g *Gate) doctorPolicy(context.Context) Check {
 	return ok("policy", "%d rules, %s", len(g.policy.Rules()), g.policy.Digest())
 }
 
-// doctorPeople asks whether anybody could release anything: the people who may
-// decide, one of them being the one who brought the bundle in.
+// doctorPeople asks whether anything could ever be released: whether as many
+// people may decide as have to.
 func (g *Gate) doctorPeople(ctx context.Context) Check {
 	const name = "people"
 	roles, err := rowsOf(ctx, g.db.read, func(s scanner) (string, error) {
@@ -154,7 +154,7 @@ func (g *Gate) doctorDestinations(ctx context.Context) Check {
 	var names []string
 	for i := range g.destinations {
 		d := &g.destinations[i]
-		// A plan for nothing still has to reach the destination.
+		// With nothing to plan, a Sink still asks whether it would be let in.
 		if _, err := d.Sink.Plan(ctx, &Release{destination: d.Name}); err != nil {
 			c := failedCheck(name, err)
 			c.Detail = d.Name + ": " + c.Detail

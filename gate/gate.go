@@ -64,6 +64,7 @@ type Gate struct {
 	busy  caseLocks
 	login attempts
 	lists listCache
+	logs  logCheck
 }
 
 // Files of the data directory.

@@ -161,7 +161,7 @@ func firstAccount(ctx context.Context, dir string, p InitParams) error {
 	g := &Gate{db: db, clock: func() time.Time { return p.Now }}
 	err = g.step(ctx, "init", func(t *tx) error {
 		roles := []Role{RoleOfficer, RoleAdmin}
-		if err := t.putAccount(ctx, p.Account, roles, p.Password); err != nil {
+		if err := t.putAccount(ctx, p.Account, roles, hashPassword(p.Password)); err != nil {
 			return err
 		}
 		return t.log(ctx, leaf{Actor: "gate", Type: "gate.made", Outcome: outcomeOK, Detail: fmt.Sprintf("the gate was made by %s, with the first account %s", p.Program, p.Account)})

@@ -42,10 +42,10 @@ func (g *Gate) advance(ctx context.Context, by Actor, id CaseID, observe func(Pr
 // standsAgainst records what keeps a case from going on: where trust or time
 // have turned against it, that is its end, unless names of it are published.
 func (g *Gate) standsAgainst(ctx context.Context, by Actor, r *row, failure error) error {
-	if ctx.Err() != nil {
+	why := asProblem(failure)
+	if ctx.Err() != nil || why.Code == "case/busy" {
 		return failure
 	}
-	why := asProblem(failure)
 	err := g.step(ctx, "stands-against", func(t *tx) error {
 		now, err := rowOf(ctx, t, r.ID)
 		if err != nil {

@@ -5,16 +5,18 @@ import (
 	"encoding/json/v2"
 )
 
-// maxCases is how many cases a list shows: the newest.
+// maxCases is how many cases a list shows.
 const maxCases = 1000
 
-// Cases lists the newest cases, at most 1,000, newest first.
+// Cases lists cases, the newest first: all that somebody still has to do
+// something about, and as many of the rest as make 1,000.
 func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 	if err := by.needs(MayRead); err != nil {
 		return nil, err
 	}
 	rows, err := rowsOf(ctx, g.db.read, func(s scanner) (*row, error) { return scanSummary(s) },
-		`SELECT `+summaryColumns+` FROM cases ORDER BY id DESC LIMIT ?`, maxCases)
+		`SELECT * FROM (SELECT `+summaryColumns+` FROM cases ORDER BY state IN (?, ?, ?, ?, ?), id DESC LIMIT ?) ORDER BY id DESC`,
+		Loaded, NotGenuine, Blocked, Rejected, Expired, maxCases)
 	if err != nil {
 		return nil, err
 	}
@@ -100,15 +102,16 @@ func (g *Gate) progressOf(ctx context.Context, r *row) (int64, error) {
 // What stands against a case is written down with it; only a failure of the
 // gate itself is an error.
 func (g *Gate) Resume(ctx context.Context) error {
-	rows, err := rowsOf(ctx, g.db.read, scanRow, `SELECT `+rowColumns+` FROM cases WHERE state IN (?, ?, ?) ORDER BY id`, Verified, Inspected, Loading)
+	rows, err := rowsOf(ctx, g.db.read, scanRow, `SELECT `+rowColumns+` FROM cases WHERE state IN (?, ?, ?)
+		OR state IN (?, ?) AND problem ->> 'code' = ? ORDER BY id`, Verified, Inspected, Loading, Approved, PartlyLoaded, codeInterrupted)
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		if r.State == Loading {
-			_, err = g.Release(ctx, itself(), r.ID, nil)
+		if r.State == Verified || r.State == Inspected {
+			err = g.advanceAlone(ctx, r)
 		} else {
-			err = g.advance(ctx, itself(), r.ID, nil)
+			_, err = g.Release(ctx, itself(), r.ID, nil)
 		}
 		if ctx.Err() != nil {
 			return err
@@ -118,6 +121,17 @@ func (g *Gate) Resume(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// advanceAlone advances a case unless its bundle is just being received, which
+// does the same.
+func (g *Gate) advanceAlone(ctx context.Context, r *row) error {
+	free, ok := g.busy.take("manifest " + r.Manifest.String())
+	if !ok {
+		return nil
+	}
+	defer free()
+	return g.advance(ctx, itself(), r.ID, nil)
 }
 
 // stuck takes a release that could not go on out of the state that every start

@@ -30,7 +30,7 @@ func (g *Gate) Plan(ctx context.Context, by Actor, id CaseID) ([]PlannedDestinat
 		return nil, err
 	}
 	if len(r.review) == 0 {
-		return nil, problem.New("case/no-review", "case %d has not been judged: it is %s", id, r.State)
+		return nil, problem.New("case/no-review", "case %d has not been judged: it is %s", id, r.State).Hint("packhof-gate show %d", id)
 	}
 	v, err := g.bundleOf(ctx, g.db.read, id)
 	if err != nil {
@@ -66,7 +66,7 @@ func foreignBlocked(actions []Action) []Action {
 
 // Release lets a bundle through: it checks everything again, has each
 // destination plan, then put the content of all artifacts, then publish their
-// names, and reads all of it back. What was interrupted, it goes on with; a
+// names, and checks them there. What was interrupted, it goes on with; a
 // failure leaves the names at that destination as they were.
 func (g *Gate) Release(ctx context.Context, by Actor, id CaseID, observe func(Progress)) (*Case, error) {
 	if err := by.needs(MayRelease); err != nil {
@@ -121,14 +121,14 @@ func (g *Gate) recheck(ctx context.Context, by Actor, r *row) (*statement, error
 		}
 	}
 	if err := g.everyArtifactHasAPlace(m); err != nil {
-		return nil, err
+		return nil, g.standsAgainst(ctx, by, r, err)
 	}
 	decision, err := g.judge.Evaluate(ctx, s.input)
 	if err != nil {
-		return nil, err
+		return nil, g.standsAgainst(ctx, by, r, err)
 	}
 	if decision.Verdict == policy.Failed {
-		return nil, notDecided(decision)
+		return nil, g.standsAgainst(ctx, by, r, notDecided(decision))
 	}
 	return s, g.unchanged(ctx, by, r, s, decision)
 }
@@ -389,19 +389,20 @@ func (g *Gate) verifyAll(ctx context.Context, by Actor, r *row, d *Destination, 
 		if err := t.markLoads(ctx, r, d, release, LoadVerified); err != nil {
 			return err
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.verified", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d artifacts at %s, read back", len(release.artifacts), d.Name)})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.verified", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d artifacts at %s, checked there", len(release.artifacts), d.Name)})
 	})
 }
 
-// loadFailed records that a destination failed. An interruption changes
-// nothing: the next release, or the next start, goes on. Content that rotted in
+// loadFailed records that a destination failed, or that somebody interrupted
+// the release; the next start goes on with the latter. Content that rotted in
 // the store is dropped, so that receiving the bundle again brings it back.
 func (g *Gate) loadFailed(ctx context.Context, by Actor, r *row, d *Destination, b *bundle.Bundle, failure error) error {
-	if ctx.Err() != nil {
-		return failure
-	}
-	dropped, dropErr := g.dropRotten(b, failure)
+	dropped, dropErr := g.dropRotten(ctx, b, failure)
 	failure = errors.Join(failure, dropErr)
+	if ctx.Err() != nil {
+		failure = problem.New(codeInterrupted, "the release of case %d was interrupted: %w", r.ID, failure).Hint("packhof-gate release %d", r.ID)
+		ctx = context.WithoutCancel(ctx)
+	}
 	why := asProblem(failure)
 	err := g.step(ctx, "load-failed", func(t *tx) error {
 		some, err := exists(ctx, t, `SELECT 1 FROM load WHERE case_id = ?`, r.ID)
@@ -429,13 +430,13 @@ func (g *Gate) loadFailed(ctx context.Context, by Actor, r *row, d *Destination,
 
 // dropRotten takes rotten blobs of a bundle out of the store, if a failure says
 // that there are any.
-func (g *Gate) dropRotten(b *bundle.Bundle, failure error) (dropped bool, err error) {
+func (g *Gate) dropRotten(ctx context.Context, b *bundle.Bundle, failure error) (dropped bool, err error) {
 	var corrupt *cas.CorruptError
 	if !errors.As(failure, &corrupt) {
 		return false, nil
 	}
 	for _, blob := range b.Manifest().Blobs {
-		rotten, err := g.store.DropIfRotten(blob.Digest)
+		rotten, err := g.store.DropIfRotten(ctx, blob.Digest)
 		if err != nil {
 			return dropped, err
 		}
@@ -443,6 +444,10 @@ func (g *Gate) dropRotten(b *bundle.Bundle, failure error) (dropped bool, err er
 	}
 	return dropped, nil
 }
+
+// codeInterrupted marks a release that somebody, or the end of the process,
+// stopped in the middle.
+const codeInterrupted = "interrupted"
 
 // finish is the step after which a case is loaded, and the channel holds what
 // it brought.
@@ -455,7 +460,7 @@ func (g *Gate) finish(ctx context.Context, by Actor, r *row, b *bundle.Bundle) e
 		if err := errors.Join(t.hold(ctx, r, m), t.excuse(ctx, m, r.ID)); err != nil {
 			return err
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.loaded", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d destinations, read back", len(g.destinations))})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.loaded", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d destinations, checked there", len(g.destinations))})
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/policy/facts"
 	"github.com/packhof/packhof/signing"
@@ -16,14 +17,14 @@ import (
 type Preview struct {
 	File      string           `json:"file"`
 	Claims    *bundle.Claims   `json:"claims"`
-	Genuine   bool             `json:"genuine"`   // enough of the right keys signed the manifest
-	Accepted  bool             `json:"accepted"`  // and this gate would take it in
-	Problem   *Problem         `json:"problem"`   // why not
-	Signers   []ReviewSigner   `json:"signers"`   // who signed, as the trust root knows them
-	Threshold int              `json:"threshold"` //
-	Missing   []int64          `json:"missing"`   // serials that never arrived before it
-	Known     CaseID           `json:"known"`     // the case of this bundle, 0 if there is none
-	Decision  *policy.Decision `json:"decision"`  // what the policy says of the metadata alone
+	Genuine   bool             `json:"genuine"`  // enough of the right keys signed the manifest
+	Accepted  bool             `json:"accepted"` // and this gate would take it in
+	Problem   *Problem         `json:"problem"`  // why not
+	Signers   []ReviewSigner   `json:"signers"`  // who signed, as the trust root knows them
+	Threshold int              `json:"threshold"`
+	Missing   []int64          `json:"missing"`  // serials that never arrived before it
+	Known     CaseID           `json:"known"`    // the case of this bundle, 0 if there is none
+	Decision  *policy.Decision `json:"decision"` // what the policy says of the metadata alone
 }
 
 // Preview tells what is in a bundle, who signed it, and what the policy says
@@ -43,9 +44,13 @@ func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, 
 		return nil, errors.Join(damage, err)
 	}
 	a, err := g.judgeHead(ctx, g.db.read, sealed)
-	if err != nil {
+	var ours *problem.Problem
+	if errors.As(err, &ours) { // there is no trust root yet
 		p.Problem = asProblem(err)
 		return p, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	p.Problem, p.Genuine = asProblem(a.refusal), a.bundle != nil
 	if a.bundle == nil {
@@ -53,7 +58,11 @@ func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, 
 		return p, nil
 	}
 	p.Accepted, p.Threshold = a.refusal == nil, a.bundle.Voucher().Threshold()
-	p.Missing = append(p.Missing, a.fresh.missing...)
+	before, err := gapBefore(ctx, g.db.read, a.bundle.Manifest(), 0)
+	if err != nil {
+		return nil, err
+	}
+	p.Missing = append(append(p.Missing, before...), a.fresh.missing...)
 	for _, s := range a.bundle.Voucher().Signers() {
 		p.Signers = append(p.Signers, ReviewSigner{Owner: s.Owner, Key: s.ID.String()})
 	}
@@ -62,7 +71,7 @@ func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, 
 	} else if r != nil {
 		p.Known = r.ID
 	}
-	p.Decision, err = g.foretell(ctx, a)
+	p.Decision, err = g.foretell(ctx, a, p.Missing)
 	return p, err
 }
 
@@ -81,7 +90,7 @@ func validSigners(refusal error) []ReviewSigner {
 }
 
 // foretell has the policy judge what the metadata tells.
-func (g *Gate) foretell(ctx context.Context, a admission) (*policy.Decision, error) {
+func (g *Gate) foretell(ctx context.Context, a admission, gap []int64) (*policy.Decision, error) {
 	held, err := heldBy(ctx, g.db.read, a.bundle.Manifest().Channel)
 	if err != nil {
 		return nil, err
@@ -91,7 +100,7 @@ func (g *Gate) foretell(ctx context.Context, a admission) (*policy.Decision, err
 		return nil, err
 	}
 	in, err := facts.State(ctx, facts.Subject{
-		Bundle: a.bundle, Root: a.trust.Root(), Time: facts.Time{Floor: floor, Wall: g.clock()}, Held: held, Gap: a.fresh.missing,
+		Bundle: a.bundle, Root: a.trust.Root(), Time: facts.Time{Floor: floor, Wall: g.clock()}, Held: held, Gap: gap,
 		Destinations: g.destinationsOf, Preview: true,
 	})
 	if err != nil {

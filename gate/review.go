@@ -62,8 +62,8 @@ type ReviewArtifact struct {
 	Platforms   []string         `json:"platforms"`
 	Size        int64            `json:"size"`
 	SBOM        []ReviewSBOM     `json:"sbom"`
-	Files       []ReviewFile     `json:"files"`       // of trees; the first 1,000
-	FilesTotal  int              `json:"filesTotal"`  //
+	Files       []ReviewFile     `json:"files"` // of trees; the first 1,000
+	FilesTotal  int              `json:"filesTotal"`
 	Referrers   []ReviewReferrer `json:"referrers"`   // what is attached to it
 	Change      string           `json:"change"`      // new, updated or unchanged, against what the plant holds
 	FromVersion string           `json:"fromVersion"` // of an update

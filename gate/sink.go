@@ -17,7 +17,8 @@ import (
 // retries what is worth retrying itself; the gate does not.
 type Sink interface {
 	// Plan says what Put and Publish would write, over what, and what stands
-	// in the way. It writes nothing.
+	// in the way. It writes nothing. With no artifacts to plan it still finds
+	// out whether the destination answers and lets us in.
 	Plan(ctx context.Context, r *Release) ([]Action, error)
 	// Put brings the content of one artifact, referrers included, by digest:
 	// blobs, then children, then the subject, then its referrers. No name

@@ -74,7 +74,7 @@ func (t *tx) floor(ctx context.Context) (time.Time, error) {
 	return floor, err
 }
 
-// now is the time that keys and dates are held against: what the clock says,
+// judgingTime is what keys and dates are held against: what the clock says,
 // but never before the floor. A clock that is ahead refuses too much, one that
 // is behind can admit nothing that is older than what was accepted before.
 func judgingTime(wall, floor time.Time) time.Time {

@@ -72,7 +72,7 @@ func (d *describer) describeOne(ctx context.Context, p Pinned, s Subject, manife
 		return entry, nil, context.Cause(ctx)
 	}
 	if err != nil {
-		if local := d.local(err, manifest); local != nil {
+		if local := d.local(ctx, err, manifest); local != nil {
 			return entry, nil, local
 		}
 		entry.Status, entry.Reason = bundle.SBOMFailed, reason(err)
@@ -91,7 +91,7 @@ func (d *describer) describeOne(ctx context.Context, p Pinned, s Subject, manife
 // local tells trouble of this machine (a full disk, a rotten store) from what
 // a scan says about an artifact, for which it gives nil: only the latter is a
 // fact for the manifest.
-func (d *describer) local(err error, manifest bundle.OCIDescriptor) error {
+func (d *describer) local(ctx context.Context, err error, manifest bundle.OCIDescriptor) error {
 	var failure *child.Error
 	var document *sbom.Error
 	if errors.As(err, &document) {
@@ -104,16 +104,16 @@ func (d *describer) local(err error, manifest bundle.OCIDescriptor) error {
 	case "scan/disk":
 		return problem.New("disk/full", "the scanner found no space below %s: %w", d.store.Dir(), err).With(failure.Evidence()...)
 	case "scan/damaged":
-		return d.dropRotten(manifest, err)
+		return d.dropRotten(ctx, manifest, err)
 	}
 	return nil
 }
 
 // dropRotten looks for the blob of a subject that is not what its name says.
-func (d *describer) dropRotten(manifest bundle.OCIDescriptor, cause error) error {
+func (d *describer) dropRotten(ctx context.Context, manifest bundle.OCIDescriptor, cause error) error {
 	var rotten []string
 	look := func(blob bundle.OCIDescriptor, _ bundle.Role) error {
-		dropped, err := d.store.DropIfRotten(blob.Digest)
+		dropped, err := d.store.DropIfRotten(ctx, blob.Digest)
 		if dropped {
 			rotten = append(rotten, "dropped:  "+blob.Digest.String())
 		}

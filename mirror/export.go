@@ -63,7 +63,7 @@ func (e *Exporter) Export(ctx context.Context, l *Lock, dir string) (*Summary, e
 	}
 	s := &Summary{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial}
 	if err := e.export(ctx, l, dir, s); err != nil {
-		return nil, e.heal(err)
+		return nil, e.heal(ctx, err)
 	}
 	return s, nil
 }
@@ -315,12 +315,12 @@ func checkTarget(dir string, head bundle.Head, l *Lock) error {
 
 // heal drops a blob that rotted in the store, so that the next run brings it
 // again instead of meeting it for ever.
-func (e *Exporter) heal(err error) error {
+func (e *Exporter) heal(ctx context.Context, err error) error {
 	var corrupt *cas.CorruptError
 	if !errors.As(err, &corrupt) {
 		return err
 	}
-	dropped, dropErr := e.Store.DropIfRotten(corrupt.Want)
+	dropped, dropErr := e.Store.DropIfRotten(ctx, corrupt.Want)
 	if dropErr != nil {
 		return errors.Join(err, dropErr)
 	}

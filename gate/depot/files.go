@@ -71,7 +71,7 @@ func (s *server) find(ctx context.Context, text string) (tag gate.DepotTag, insi
 		case errors.As(err, &missing):
 		case err != nil:
 			return tag, "", err
-		case isTree(tag.Kind):
+		case tag.Kind.IsTree():
 			return tag, c.inside, nil
 		}
 	}
@@ -99,11 +99,6 @@ func candidates(text string) (ways []candidate) {
 	}
 	slices.Reverse(ways)
 	return ways
-}
-
-// isTree tells whether artifacts of a kind are made of files with paths.
-func isTree(k bundle.Kind) bool {
-	return k == bundle.Model || k == bundle.Dataset || k == bundle.Files || k == bundle.Packages
 }
 
 // file gives one file. It is always offered for saving, never for showing:

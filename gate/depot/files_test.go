@@ -201,7 +201,7 @@ func TestIndexOfTrees(t *testing.T) {
 			kind := []bundle.Kind{bundle.Files, bundle.Image, bundle.Model}[i%3]
 			tag := gate.DepotTag{Repository: fmt.Sprintf("r/%02d", r), Tag: fmt.Sprintf("t%04d", i), Kind: kind, Digest: root.Digest}
 			s.tags = append(s.tags, tag)
-			if isTree(kind) {
+			if kind.IsTree() {
 				want = append(want, "/files/"+tag.Repository+"/"+tag.Tag+"/")
 			}
 		}

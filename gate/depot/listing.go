@@ -115,7 +115,7 @@ func (s *server) treesOf(ctx context.Context, repository, after string, trees []
 			return trees, nil
 		}
 		for _, t := range tags {
-			if isTree(t.Kind) {
+			if t.Kind.IsTree() {
 				trees = append(trees, t)
 			}
 		}

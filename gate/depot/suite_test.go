@@ -55,7 +55,7 @@ func (c *client) mustGet(path string) (mediaType string, body []byte) {
 // read gives everything under the name; nil where there is no such name.
 func (c *client) read() map[string][]byte {
 	c.t.Helper()
-	if isTree(c.name.Kind) {
+	if c.name.Kind.IsTree() {
 		return c.readTree()
 	}
 	status, mediaType, body := c.get("/v2/" + c.name.Repository + "/manifests/" + c.name.Tag)

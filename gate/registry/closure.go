@@ -13,7 +13,7 @@ import (
 // registry takes it: blobs, then manifests, each after what it needs.
 type closure struct {
 	blobs     []bundle.OCIDescriptor // large ones first
-	manifests []bundle.OCIDescriptor // children before parents, the root last
+	manifests []bundle.OCIDescriptor // children before parents: those of the root, then those of its referrers
 	referrers []attached             // subjects before those that refer to them
 }
 
@@ -31,7 +31,7 @@ func closureOf(r *gate.Release, a bundle.Artifact) (*closure, error) {
 	if err := w.manifest(plain(a.Root), 0); err != nil {
 		return nil, err
 	}
-	c := &closure{manifests: w.manifests}
+	c := &closure{}
 	for _, referrer := range inOrder(a.Referrers) {
 		at, err := w.referrer(referrer)
 		if err != nil {
@@ -39,7 +39,7 @@ func closureOf(r *gate.Release, a bundle.Artifact) (*closure, error) {
 		}
 		c.referrers = append(c.referrers, at)
 	}
-	c.blobs = w.blobs
+	c.blobs, c.manifests = w.blobs, w.manifests
 	slices.SortStableFunc(c.blobs, func(a, b bundle.OCIDescriptor) int { return cmp.Compare(b.Size, a.Size) })
 	return c, nil
 }
@@ -89,12 +89,9 @@ func (w *walk) manifest(d bundle.OCIDescriptor, depth int) error {
 	if err != nil {
 		return err
 	}
-	for _, child := range doc.Manifests {
-		if err := w.manifest(child, depth+1); err != nil {
-			return err
-		}
+	if err := w.below(doc, depth); err != nil {
+		return err
 	}
-	w.content(doc)
 	w.seen[d.Digest] = true
 	w.manifests = append(w.manifests, d)
 	return nil
@@ -108,10 +105,16 @@ func (w *walk) parse(d bundle.OCIDescriptor) (*bundle.OCI, error) {
 	return bundle.ParseOCI(b, d.MediaType)
 }
 
-// content notes config and layers.
-func (w *walk) content(doc *bundle.OCI) {
+// below notes what a manifest at this depth needs: the manifests of an index,
+// or config and layers.
+func (w *walk) below(doc *bundle.OCI, depth int) error {
+	for _, child := range doc.Manifests {
+		if err := w.manifest(child, depth+1); err != nil {
+			return err
+		}
+	}
 	if doc.Config == nil {
-		return
+		return nil
 	}
 	for _, d := range doc.Children() {
 		if !w.seen[d.Digest] {
@@ -119,17 +122,21 @@ func (w *walk) content(doc *bundle.OCI) {
 			w.blobs = append(w.blobs, d)
 		}
 	}
+	return nil
 }
 
-// referrer describes a referrer as a list of referrers does: with its own
-// annotations, and the type of its config where it names none of its own.
+// referrer notes what a referrer needs, and describes it as a list of referrers
+// does: with its own annotations, and the type of its config where it names
+// none of its own.
 func (w *walk) referrer(r bundle.Referrer) (attached, error) {
 	d := plain(r.Descriptor)
 	doc, err := w.parse(d)
 	if err != nil {
 		return attached{}, err
 	}
-	w.content(doc)
+	if err := w.below(doc, 0); err != nil {
+		return attached{}, err
+	}
 	d.Annotations = doc.Annotations
 	if d.ArtifactType = doc.ArtifactType; d.ArtifactType == "" && doc.Config != nil {
 		d.ArtifactType = doc.Config.MediaType

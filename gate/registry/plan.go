@@ -13,8 +13,12 @@ import (
 
 // Plan implements gate.Sink, by asking for each tag. It finds out whether the
 // account is let in, not whether it may push: the protocol tells that only to
-// those who begin to.
+// those who begin to. Where there is nothing to ask for, it logs in all the
+// same: then a plan tells whether the registry can be used at all.
 func (s *Sink) Plan(ctx context.Context, r *gate.Release) ([]gate.Action, error) {
+	if len(r.Artifacts()) == 0 {
+		return nil, s.explain(s.client.Ping(ctx, s.host))
+	}
 	var actions []gate.Action
 	for _, a := range r.Artifacts() {
 		action, err := s.plan(ctx, r, a)
@@ -59,21 +63,38 @@ func (s *Sink) plan(ctx context.Context, r *gate.Release, a bundle.Artifact) (ga
 func (s *Sink) lacking(ctx context.Context, r *gate.Release, to *registry.Writer, a bundle.Artifact) (int64, error) {
 	var bytes int64
 	for _, referrer := range a.Referrers {
-		_, found, err := to.HasManifest(ctx, referrer.Descriptor.Digest.String())
+		own := walk{release: r, seen: map[bundle.Digest]bool{}}
+		at, err := own.referrer(referrer)
 		if err != nil {
 			return 0, err
 		}
-		if found {
-			continue
-		}
-		own := walk{release: r, seen: map[bundle.Digest]bool{}}
-		if _, err := own.referrer(referrer); err != nil {
+		n, err := lackingOf(ctx, to, append(own.manifests, at.OCIDescriptor), own.blobs)
+		if err != nil {
 			return 0, err
 		}
-		bytes += referrer.Descriptor.Size
-		for _, blob := range own.blobs {
-			bytes += blob.Size
+		bytes += n
+	}
+	return bytes, nil
+}
+
+// lackingOf adds up those manifests that are not there and, if there are any,
+// all of the blobs.
+func lackingOf(ctx context.Context, to *registry.Writer, manifests, blobs []bundle.OCIDescriptor) (int64, error) {
+	var bytes int64
+	for _, d := range manifests {
+		_, found, err := to.HasManifest(ctx, d.Digest.String())
+		if err != nil {
+			return 0, err
 		}
+		if !found {
+			bytes += d.Size
+		}
+	}
+	if bytes == 0 {
+		return 0, nil
+	}
+	for _, blob := range blobs {
+		bytes += blob.Size
 	}
 	return bytes, nil
 }

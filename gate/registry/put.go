@@ -47,7 +47,8 @@ type putting struct {
 	receipt gate.Receipt
 }
 
-// content brings blobs, then children, then the root, then the referrers.
+// content brings blobs, then children, then the root, then what the referrers
+// list, then the referrers.
 func (p *putting) content(ctx context.Context, c *closure) error {
 	group, groupContext := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)

@@ -38,7 +38,7 @@ func documentsOf(a bundle.Artifact, name gate.Name) (map[string][]byte, error) {
 		return nil, err
 	}
 	documents := map[string][]byte{documentName: own}
-	if isTree(a.Kind) {
+	if a.Kind.IsTree() {
 		return documents, nil
 	}
 	root := plain(a.Root)

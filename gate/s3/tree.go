@@ -28,12 +28,11 @@ type tree struct {
 
 func (t *tree) key(path string) string { return folder(t.name) + path }
 
-const titleAnnotation = "org.opencontainers.image.title"
 
 // treeOf lays an artifact out. An artifact that cannot be is a
 // destination/refused, or an s3/key.
 func (s *Sink) treeOf(r *gate.Release, a bundle.Artifact) (*tree, error) {
-	b := &builder{release: r, isTree: isTree(a.Kind), blobs: map[bundle.Digest]int64{}, titled: map[bundle.Digest]bool{}, at: map[string]object{}}
+	b := &builder{release: r, isTree: a.Kind.IsTree(), blobs: map[bundle.Digest]int64{}, titled: map[bundle.Digest]bool{}, at: map[string]object{}}
 	if err := b.collect(a); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", a.Kind, a.Name, err)
 	}
@@ -48,9 +47,6 @@ func (s *Sink) treeOf(r *gate.Release, a bundle.Artifact) (*tree, error) {
 	t.sums = formatSums(t.objects)
 	return t, s.checkNames(t)
 }
-
-// isTree reports whether artifacts of a kind are files with paths.
-func isTree(kind bundle.Kind) bool { return kind != bundle.Image && kind != bundle.Chart }
 
 // builder collects the objects of an artifact.
 type builder struct {
@@ -103,7 +99,7 @@ func (b *builder) addFiles(manifest []byte, mediaType string) error {
 		return err
 	}
 	for _, layer := range doc.Layers {
-		path, ok := layer.Annotations[titleAnnotation]
+		path, ok := layer.Annotations[bundle.TitleAnnotation]
 		if !ok {
 			return unfit("%s has no path, so this is no tree of files", layer.Digest)
 		}

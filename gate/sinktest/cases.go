@@ -171,10 +171,34 @@ func (c suite) order(t *testing.T) {
 			if subject < 0 || subject > root || root > referrer {
 				t.Errorf("%s: its part arrived as number %d, its root as %d, the referrer as %d", a.Name, subject, root, referrer)
 			}
+			for _, d := range c.listedBy(t, r.Descriptor) {
+				if listed := place(d); listed < 0 || listed > referrer {
+					t.Errorf("%s: what a referrer lists arrived as number %d, the referrer as %d", a.Name, listed, referrer)
+				}
+			}
 		}
 	}
 	publish(t, h, c.first)
 	verify(t, h, c.first)
+}
+
+// listedBy are the manifests below a referrer that is an index.
+func (c suite) listedBy(t *testing.T, referrer bundle.Descriptor) (listed []bundle.Digest) {
+	t.Helper()
+	root := bundle.OCIDescriptor{MediaType: referrer.MediaType, Digest: referrer.Digest, Size: referrer.Size}
+	read := func(d bundle.OCIDescriptor) ([]byte, error) {
+		return c.first.ReadAll(d.Digest, bundle.MaxOCIManifestSize)
+	}
+	visit := func(d bundle.OCIDescriptor, _ bundle.Role) error {
+		if bundle.IsManifest(d.MediaType) && d.Digest != root.Digest {
+			listed = append(listed, d.Digest)
+		}
+		return nil
+	}
+	if err := bundle.Walk(root, read, visit); err != nil {
+		t.Fatal(err)
+	}
+	return listed
 }
 
 func (c suite) interrupted(t *testing.T) {
@@ -272,8 +296,9 @@ func (c suite) unreachable(t *testing.T) {
 	h.Unreachable(t)
 	a := c.first.Artifacts()[0]
 	_, planning := h.Sink.Plan(t.Context(), c.first)
+	_, looking := h.Sink.Plan(t.Context(), &gate.Release{})
 	_, putting := h.Sink.Put(t.Context(), c.second, a)
-	for _, err := range []error{planning, putting, h.Sink.Publish(t.Context(), c.first, c.first.Names()), h.Sink.Verify(t.Context(), c.first, a)} {
+	for _, err := range []error{planning, looking, putting, h.Sink.Publish(t.Context(), c.first, c.first.Names()), h.Sink.Verify(t.Context(), c.first, a)} {
 		wantCode(t, err, "destination/unreachable")
 	}
 }

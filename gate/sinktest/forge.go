@@ -32,6 +32,7 @@ func forgeSerial(t testing.TB, number int64, seed string) *serial {
 	f := testkit.Forge(t, nil)
 	f.AddImage(t, "team/tool", "1.0", testkit.ImageSpec{Seed: seed, PayloadSize: payload}, "amd64", "arm64")
 	f.AddImage(t, "team/plain", "1.0", testkit.ImageSpec{Seed: seed, PayloadSize: 2000})
+	attachIndex(t, f, seed)
 	contents := map[string][]byte{
 		"weights.bin":                   testkit.Bytes(seed+" weights", 700_000),
 		"config.json":                   []byte(`{"seed":"` + seed + `"}`),

@@ -10,8 +10,8 @@ import (
 
 // Releases gives what a real gate let through of two serials, for tests of one
 // Sink that the suite is not about: an image for two platforms and one for
-// one, each platform with an SBOM, a model and some notes, of which the notes
-// are the same in both. The gate is open until the end of the test.
+// one, each platform with an SBOM, the latter with an index of reports too, a
+// model and some notes, of which the notes are the same in both. The gate is open until the end of the test.
 func Releases(t *testing.T) (first, second *gate.Release) {
 	t.Helper()
 	one, two := forgeSerials(t)

@@ -242,7 +242,7 @@ func TestLazyStoreChecksAllTheSame(t *testing.T) {
 	if err := s.Put(t.Context(), strings.NewReader("right"), d, 5, "x"); err != nil {
 		t.Fatal(err)
 	}
-	if dropped, err := s.DropIfRotten(d); dropped || err != nil {
+	if dropped, err := s.DropIfRotten(t.Context(), d); dropped || err != nil {
 		t.Errorf("a sound blob: dropped %v, %v", dropped, err)
 	}
 	if err := os.Chmod(s.Path(d), 0o644); err != nil {
@@ -251,7 +251,7 @@ func TestLazyStoreChecksAllTheSame(t *testing.T) {
 	if err := os.WriteFile(s.Path(d), make([]byte, 5), 0o644); err != nil { // as after a power cut
 		t.Fatal(err)
 	}
-	if dropped, err := s.DropIfRotten(d); !dropped || err != nil {
+	if dropped, err := s.DropIfRotten(t.Context(), d); !dropped || err != nil {
 		t.Errorf("a torn blob: dropped %v, %v", dropped, err)
 	}
 	if ok, err := s.Has(d, 5); ok || err != nil {

@@ -223,7 +223,7 @@ func (s *Store) PutBytes(ctx context.Context, b []byte) (Digest, error) {
 
 // DropIfRotten removes a blob whose bytes are not those of its name, and
 // reports whether it did. A sound or absent blob is left as it is.
-func (s *Store) DropIfRotten(d Digest) (bool, error) {
+func (s *Store) DropIfRotten(ctx context.Context, d Digest) (bool, error) {
 	r, err := s.Open(d)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -231,7 +231,7 @@ func (s *Store) DropIfRotten(d Digest) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = io.CopyBuffer(io.Discard, r, make([]byte, copyBuffer))
+	_, err = io.CopyBuffer(io.Discard, contextReader{ctx, r}, make([]byte, copyBuffer))
 	err = errors.Join(err, r.Close())
 	var corrupt *CorruptError
 	if !errors.As(err, &corrupt) {

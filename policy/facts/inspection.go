@@ -79,7 +79,7 @@ func Inspect(ctx context.Context, b *bundle.Bundle, open Opener, limits inspect.
 // listed is missing here; State says so.
 func allFilesOf(ctx context.Context, b *bundle.Bundle, a *bundle.Artifact) ([]file, error) {
 	var all []file
-	if hasFiles(a.Kind) {
+	if a.Kind.IsTree() {
 		parts, err := manifestsOf(ctx, b, a.Root)
 		if err != nil {
 			return nil, err
@@ -110,9 +110,6 @@ func inspectBlob(ctx context.Context, f file, open Opener, limits inspect.Limits
 	return inspect.File(ctx, r, size, f.path, limits)
 }
 
-// hasFiles tells whether artifacts of a kind are made of plain files.
-func hasFiles(k bundle.Kind) bool { return k != bundle.Image && k != bundle.Chart }
-
 // file is one file of an artifact.
 type file struct {
 	path    string
@@ -120,8 +117,6 @@ type file struct {
 	size    int64
 	badPath string // what the manifest has instead of a path that could travel
 }
-
-const titleAnnotation = "org.opencontainers.image.title"
 
 // filesOf lists the files of an artifact by the titles of its layers, and its
 // configs. A layer without a title that could be a path goes by its digest; a
@@ -135,7 +130,7 @@ func filesOf(parts []part) (files []file, why string) {
 			continue
 		}
 		for _, l := range p.doc.Layers {
-			f := file{path: l.Annotations[titleAnnotation], digest: l.Digest, size: l.Size}
+			f := file{path: l.Annotations[bundle.TitleAnnotation], digest: l.Digest, size: l.Size}
 			if bundle.CheckPath(f.path) != nil {
 				f.path, f.badPath = l.Digest.String(), f.path
 			}
@@ -164,7 +159,7 @@ const (
 )
 
 func (a *artifact) inspection(ctx context.Context) (policy.Inspection, error) {
-	if !hasFiles(a.Kind) {
+	if !a.Kind.IsTree() {
 		return policy.Inspection{Status: notApplicable, Reason: "it is not made of plain files; its SBOM describes it", Files: []policy.InspectedFile{}}, nil
 	}
 	return a.inspectionOf(ctx, a.parts)
