@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 )
 
@@ -85,8 +84,6 @@ func (g *ggufReader) name(most uint64) (string, error) {
 	g.names[name] = true
 	return name, nil
 }
-
-const templateKeep = 1 << 20
 
 func (s *scan) ggufKey(g *ggufReader, at place) error {
 	key, err := g.name(65535)
@@ -213,13 +210,4 @@ func (g *ggufReader) checkOffsets(offsets []uint64) error {
 		}
 	}
 	return nil
-}
-
-// reaching are the words by which a Jinja template leaves its sandbox.
-var reaching = regexp.MustCompile(`__|\|\s*attr\b|\b(lipsum|cycler|joiner|subclasses|mro|globals|popen|import|include|request)\b|\bos\.|\bself\.`)
-
-func (s *scan) template(key, text string, at place) {
-	if word := reaching.FindString(text); word != "" {
-		s.find(at, CodeTemplate, "%s has %q", key, word)
-	}
 }

@@ -26,6 +26,7 @@ func samples(t testing.TB) [][]byte {
 		evil, pickleText("os", "system"), pickleData(), append(pickleData(), evil...),
 		safetensors(twoTensors, 22), plainGGUF().bytes(), array, onnx("com.example", "../x"),
 		append([]byte("\x89HDF\r\n\x1a\n"), `"Lambda"`...), []byte(`{"auto_map":{"a":[1,2,{"class_name":"Lambda"}]}}`),
+		[]byte(`{"x":[NaN,-Infinity],"chat_template":[{"name":"a","template":"{{ x.__class__ }}"}]}`),
 		zipped(t, zip.Store, member{"m/data.pkl", evil}, member{"m/code/x.py", []byte("x")}),
 		zipped(t, zip.Deflate, member{"x.npy", array}), plainZip("../a\xff", evil).bytes(), large(plainZip("a", evil)),
 		archive, gzipped(t, archive), xzed(t, archive, 1<<16), zstded(t, archive),
@@ -69,6 +70,9 @@ func checkReport(t *testing.T, data []byte, name string) {
 		t.Fatalf("%+v", r)
 	case r.Unreadable != (r.Reason != ""):
 		t.Fatalf("unreadable %v, reason %q", r.Unreadable, r.Reason)
+	}
+	if len(r.AsTemplate) > 300 || !utf8.ValidString(r.AsTemplate) {
+		t.Fatalf("%+v", r)
 	}
 	for _, f := range r.Findings {
 		if inspect.Hinders(f.Code) && !r.Unreadable {
@@ -135,6 +139,7 @@ func FuzzFile(f *testing.F) {
 	for _, sample := range samples(f) {
 		f.Add(sample, "model.safetensors")
 		f.Add(sample, "x.tgz")
+		f.Add(sample, "x.jinja")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, name string) { checkReport(t, data, name) })
 }

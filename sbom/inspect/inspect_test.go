@@ -266,8 +266,11 @@ func TestWhatElseCanRunCodeOrIsNotWhatItSays(t *testing.T) {
 }
 
 func TestNamedIsWhatFileWouldSay(t *testing.T) {
-	names := []string{"x", "a.py", "b.pkl", "c/d.safetensors", "e.txt"}
-	for _, data := range [][]byte{[]byte("import os\n"), pickleCall("os", "system"), safetensors(twoTensors, 22)} {
+	names := []string{"x", "a.py", "b.pkl", "c/d.safetensors", "e.txt", "chat_template.jinja", "t.json"}
+	for _, data := range [][]byte{
+		[]byte("import os\n"), pickleCall("os", "system"), safetensors(twoTensors, 22), []byte("#!/bin/sh\nexit\n"),
+		[]byte("{{ x|" + strings.Repeat(" ", 500) + "attr('y') }}"), []byte(`{"chat_template":"{{ x.__class__ }}"}`), bytes.Repeat([]byte("word "), 1<<18),
+	} {
 		for _, first := range names {
 			r := look(t, data, first, inspect.Limits{})
 			for _, name := range names {

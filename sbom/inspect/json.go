@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
-// json reads a JSON text through, for the keys by which a model asks for code.
+// json reads a JSON text through, for the keys by which a model asks for code
+// and brings chat templates.
 // Several values in a row, as in JSON lines, are text; so is what only begins
 // like JSON.
 func (s *scan) json(f *source, at place) (Format, error) {
@@ -19,14 +21,15 @@ func (s *scan) json(f *source, at place) (Format, error) {
 	if err != nil {
 		return JSON, err
 	}
-	dec := jsontext.NewDecoder(begin.stream(0), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	text := &pythonJSON{r: begin.stream(0)}
+	dec := jsontext.NewDecoder(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	err = s.jsonKeys(dec, at)
 	switch {
 	case s.failed != nil || isBound(err):
 		return JSON, err
 	case size < f.size:
 		return JSON, fmt.Errorf("%w: only the first %d bytes were looked at", errTooMany, size)
-	case err != nil:
+	case err != nil || text.replaced:
 		return Text, nil
 	}
 	return JSON, nil
@@ -34,8 +37,10 @@ func (s *scan) json(f *source, at place) (Format, error) {
 
 var errNotOneValue = errors.New("not one JSON value")
 
+// jsonKeys looks at keys and what is under them until there is no JSON any
+// more.
 func (s *scan) jsonKeys(dec *jsontext.Decoder, at place) error {
-	key := ""
+	key, template := "", 0 // the depth of the key whose value is a template, 0 outside
 	for {
 		token, err := dec.ReadToken()
 		if errors.Is(err, io.EOF) {
@@ -49,15 +54,62 @@ func (s *scan) jsonKeys(dec *jsontext.Decoder, at place) error {
 		if depth == 0 && n > 1 {
 			return errNotOneValue
 		}
+		isKey := kind == '{' && n%2 == 1
+		if depth < template || depth == template && isKey {
+			template = 0
+		}
 		switch text := token.String(); {
-		case kind == '{' && n%2 == 1:
-			if key = text; key == "auto_map" {
+		case isKey:
+			if key = text; template == 0 && strings.HasPrefix(key, templateKey) {
+				template = depth
+			}
+			if key == "auto_map" {
 				s.find(at, CodeRemoteCode, "auto_map")
 			}
+		case template > 0 && token.Kind() == '"':
+			s.template(templateKey, text, at)
 		case key == "class_name" && text == "Lambda":
 			s.find(at, CodeLambda, "")
 		default:
 			key = ""
 		}
 	}
+}
+
+// pythonJSON takes for numbers what Python takes for numbers in JSON and
+// nobody else does, NaN and Infinity, so that it hides nothing behind it. Any
+// other word with such a letter goes through as well.
+type pythonJSON struct {
+	r        io.Reader
+	inText   bool // between quotes
+	escaped  bool // behind a backslash
+	inWord   bool
+	replaced bool // it was no JSON by the rules
+}
+
+// Read implements io.Reader.
+func (p *pythonJSON) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	for i, c := range b[:n] {
+		b[i] = p.next(c)
+	}
+	return n, err
+}
+
+func (p *pythonJSON) next(c byte) byte {
+	if p.inText {
+		p.inText = p.escaped || c != '"'
+		p.escaped = !p.escaped && c == '\\'
+		return c
+	}
+	letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	switch {
+	case p.inWord && letter:
+		return ' '
+	case c == 'N' || c == 'I':
+		p.inWord, p.replaced = true, true
+		return '0'
+	}
+	p.inWord, p.inText = false, c == '"'
+	return c
 }

@@ -28,6 +28,9 @@ func (s *scan) look(f *source, at place) (Format, error) {
 	if err != nil {
 		return checked, err
 	}
+	if err := s.settle(at, checked, s.asTemplate(f, checked, at)); err != nil {
+		return checked, err
+	}
 	s.remark(checked, at)
 	return checked, nil
 }
@@ -123,6 +126,9 @@ func (s *scan) remarkName(format Format, at place) {
 	says, mismatch := compare(at.name, format)
 	if says == pythonSource && format == Text {
 		s.find(at, CodePython, "")
+	}
+	if at.depth == 0 && s.report.AsTemplate != "" && isTemplate(at.name) {
+		s.find(at, CodeTemplate, "%s", s.report.AsTemplate)
 	}
 	if mismatch {
 		s.find(at, CodeMismatch, "the name says %s, the content is %s", says, format)

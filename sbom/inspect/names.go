@@ -44,7 +44,7 @@ func claims() map[string]claim {
 	add(JPEG, nil, ".jpg", ".jpeg")
 	add(pythonSource, []Format{Text, Script, Empty}, ".py")
 	add(Script, []Format{Text}, ".sh")
-	add(Text, []Format{JSON, Script, Empty}, ".txt", ".md", ".csv", ".tsv", ".yaml", ".yml", ".toml", ".jsonl", ".jinja", ".html", ".xml")
+	add(Text, []Format{JSON, Script, Empty}, ".txt", ".md", ".csv", ".tsv", ".yaml", ".yml", ".toml", ".jsonl", ".jinja", ".jinja2", ".j2", ".html", ".xml")
 	return all
 }
 

@@ -98,7 +98,8 @@ type Report struct {
 	Mismatch   bool      `json:"mismatch"` // name and content contradict each other
 	Findings   []Finding `json:"findings"` // never nil
 	Unreadable bool      `json:"unreadable"`
-	Reason     string    `json:"reason"` // the first thing that could not be looked into, and why
+	Reason     string    `json:"reason"`     // the first thing that could not be looked into, and why
+	AsTemplate string    `json:"asTemplate"` // what would be suspicious if the name said that it is a template; "" if nothing
 }
 
 // Has tells whether there is a finding of a code, at whatever depth.
@@ -114,10 +115,11 @@ func (r Report) Has(code string) bool {
 // Named is the report as it would be under another name: one content can be
 // in a bundle under several. It changes nothing in r.
 func (r Report) Named(name string) Report {
-	s := &scan{limits: Limits{Findings: len(r.Findings) + 2}, seen: map[Finding]bool{}, report: r}
+	s := &scan{limits: Limits{Findings: len(r.Findings) + 3}, seen: map[Finding]bool{}, report: r}
 	s.report.Findings = []Finding{}
 	for _, f := range r.Findings {
-		if f.Path != "" || f.Code != CodeMismatch && f.Code != CodePython {
+		byName := f.Code == CodeMismatch || f.Code == CodePython || f.Code == CodeTemplate && f.Detail == r.AsTemplate
+		if f.Path != "" || !byName {
 			s.report.Findings = append(s.report.Findings, f)
 		}
 	}
