@@ -72,6 +72,7 @@ func TestLoading(t *testing.T) {
 	var l serials
 	l.first, l.second = sinktest.Releases(t)
 	t.Run("who is let in", l.whoIsLetIn)
+	t.Run("nothing to plan", l.nothingToPlan)
 	t.Run("refusals", l.refusals)
 	t.Run("a plan says what stands in the way", l.aPlanSaysWhatStandsInTheWay)
 	t.Run("immutable tags", l.immutableTags)
@@ -83,6 +84,9 @@ func TestLoading(t *testing.T) {
 	t.Run("a tag that lists nothing stands in the way", l.aTagThatListsNothingStandsInTheWay)
 	t.Run("another writer of the fallback tag", l.anotherWriterOfTheFallbackTag)
 	t.Run("putting at the same time", l.puttingAtTheSameTime)
+	t.Run("what a referrer lists", l.whatAReferrerLists)
+	t.Run("a layer of two images is sent once", l.aLayerOfTwoImagesIsSentOnce)
+	t.Run("a layer that is not taken over is sent", l.aLayerThatIsNotTakenOverIsSent)
 }
 
 // load brings a whole release to a destination.
@@ -117,14 +121,19 @@ func verify(t *testing.T, s *registry.Sink, r *gate.Release) error {
 }
 
 // image is the artifact for two platforms.
-func image(t *testing.T, r *gate.Release) bundle.Artifact {
+func image(t *testing.T, r *gate.Release) bundle.Artifact { return called(t, r, "team/tool") }
+
+// plain is the artifact for one, to which an index is attached.
+func plain(t *testing.T, r *gate.Release) bundle.Artifact { return called(t, r, "team/plain") }
+
+func called(t *testing.T, r *gate.Release, name string) bundle.Artifact {
 	t.Helper()
 	for _, a := range r.Artifacts() {
-		if len(a.Referrers) == 2 {
+		if a.Name == name {
 			return a
 		}
 	}
-	t.Fatal("the release has no such image")
+	t.Fatalf("the release has no %s", name)
 	return bundle.Artifact{}
 }
 
@@ -215,7 +224,27 @@ func (l serials) refusals(t *testing.T) {
 			"destination/refused", []string{"404 Not Found", "NAME_UNKNOWN", "exists"}},
 		"a body too large": {says(putting("/blobs/uploads/"), 413, "", ""), "destination/refused", []string{"413", "raise the limit"}},
 		"no such manifest": {says(putting("/manifests/"), 400, "MANIFEST_INVALID", "go away"), "destination/refused", []string{"MANIFEST_INVALID: go away", "the log of"}},
-		"always busy":      {says(putting("/blobs/uploads/"), 503, "", ""), "destination/unreachable", []string{"503 Service Unavailable"}},
+		"a manifest too large": {testkit.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, "/manifests/sha256-") {
+				return false
+			}
+			_, _ = w.Write(make([]byte, bundle.MaxOCIManifestSize+1)) // the client leaves when it has enough
+			return true
+		}), "destination/refused", []string{"has more than 4194304 bytes", "have somebody look at that manifest"}},
+		"an upload elsewhere": {testkit.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPost {
+				return false
+			}
+			w.Header().Set("Location", "http://registry.example/v2/upload")
+			w.WriteHeader(http.StatusAccepted)
+			return true
+		}), "destination/refused", []string{"registry.example", "give out its own address"}},
+		"not a registry": {says(func(r *http.Request) bool { return r.URL.Path == "/v2/" }, 404, "", ""),
+			"destination/unreachable", []string{"is the address of a registry"}},
+		"too many requests": {says(func(r *http.Request) bool { return r.URL.Path == "/v2/" }, 429, "TOOMANYREQUESTS", "slow down"),
+			"destination/unreachable", []string{"slow down", "wait until"}},
+		"no log-in":   {says(func(r *http.Request) bool { return r.URL.Path == "/v2/" }, 418, "", ""), "destination/refused", []string{"418", "the log of"}},
+		"always busy": {says(putting("/blobs/uploads/"), 503, "", ""), "destination/unreachable", []string{"503 Service Unavailable"}},
 		"no registry": {testkit.Answer(func(w http.ResponseWriter, _ *http.Request) bool {
 			fmt.Fprint(w, "<html>welcome</html>")
 			return true

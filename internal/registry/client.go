@@ -119,11 +119,15 @@ func (c *Client) session(key string) *session {
 // Repository is ref's repository as go-containerregistry wants it, its scheme
 // set as configured.
 func (c *Client) Repository(ref Reference) (name.Repository, error) {
+	return name.NewRepository(ref.Host+"/"+ref.Repository, c.strict(ref.Host)...)
+}
+
+func (c *Client) strict(host string) []name.Option {
 	opts := []name.Option{name.StrictValidation}
-	if c.Plain(ref.Host) {
+	if c.Plain(host) {
 		opts = append(opts, name.Insecure)
 	}
-	return name.NewRepository(ref.Host+"/"+ref.Repository, opts...)
+	return opts
 }
 
 // logIn logs in for an action on one repository, and for reading from others.

@@ -40,6 +40,15 @@ type RefusedError struct {
 	Said   string // the registry's own code and message; one clean line, may be empty
 }
 
+// newRefused takes what the registry said as message and said give it.
+func newRefused(doing string, status int, at string, said []string) *RefusedError {
+	e := &RefusedError{Doing: doing, Status: status, URL: at}
+	if len(said) > 0 {
+		e.Said = strings.TrimSpace(strings.TrimPrefix(said[0], "said:"))
+	}
+	return e
+}
+
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s: the registry answers %d %s", e.Doing, e.Status, http.StatusText(e.Status))
 }
@@ -217,11 +226,7 @@ func (w *Writer) exchange(ctx context.Context, doing string, req *http.Request, 
 		discard(resp)
 		return nil, w.protocol("it answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
-	refused := &RefusedError{Doing: doing, Status: resp.StatusCode, URL: bare(resp.Request.URL)}
-	if said := message(resp); len(said) > 0 {
-		refused.Said = strings.TrimSpace(strings.TrimPrefix(said[0], "said:"))
-	}
-	return nil, refused
+	return nil, newRefused(doing, resp.StatusCode, bare(resp.Request.URL), message(resp))
 }
 
 // again does something that may be done twice until it succeeds, fails for
@@ -279,7 +284,11 @@ func (w *Writer) explain(ctx context.Context, doing string, err error) error {
 }
 
 func (w *Writer) protocol(format string, args ...any) error {
-	return problem.New("registry/protocol", "%s does not answer as a registry does: "+format, append([]any{w.ref.Host}, args...)...)
+	return noRegistry(w.ref.Host, format, args...)
+}
+
+func noRegistry(host, format string, args ...any) error {
+	return problem.New("registry/protocol", "%s does not answer as a registry does: "+format, append([]any{host}, args...)...)
 }
 
 // at is a manifest of the repository, for messages.
