@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	browserpage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -60,14 +61,22 @@ func openBrowser(t *testing.T, lang string) (context.Context, *complaints) {
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-first-run", true), chromedp.Flag("lang", lang),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.Flag("password-store", "basic"),
 	)
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	// The test's own context ends too early to close the browser by: one that
+	// is killed leaves children behind, who write to the profile.
+	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(stop)
 	// Events that are newer than the library's description of the protocol
 	// are none that the test needs.
 	ctx, closeTab := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
 	t.Cleanup(closeTab)
+	browser := ctx
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(browser); err != nil {
+			t.Error(err)
+		}
+	})
 	c := &complaints{}
 	chromedp.ListenTarget(ctx, c.listen)
 	err := chromedp.Run(ctx, log.Enable(), network.Enable(), network.SetExtraHTTPHeaders(network.Headers{"Accept-Language": lang}),
@@ -97,6 +106,16 @@ func (j *journey) do(what string, actions ...chromedp.Action) {
 	}
 }
 
+// load starts the release from the page of the case, waits for the page that
+// comes next, and for the release.
+func (j *journey) load(l *lab) {
+	j.t.Helper()
+	if _, err := chromedp.RunResponse(j.ctx, chromedp.Click(".act button", chromedp.ByQuery)); err != nil {
+		j.t.Fatalf("load: %v", err)
+	}
+	l.background.Wait()
+}
+
 // sees waits for a screen, and keeps a picture of it.
 func (j *journey) sees(name, selector string, texts ...string) {
 	j.t.Helper()
@@ -110,17 +129,22 @@ func (j *journey) sees(name, selector string, texts ...string) {
 	if j.pictures == "" {
 		return
 	}
-	var picture, whole []byte
-	j.do("picture of "+name, chromedp.CaptureScreenshot(&picture), chromedp.FullScreenshot(&whole, 100))
-	for suffix, b := range map[string][]byte{"": picture, "-whole": whole} {
-		if err := os.WriteFile(filepath.Join(j.pictures, name+"-"+j.lang+suffix+".png"), b, 0o600); err != nil {
+	var picture, whole, narrow, paper []byte
+	j.do("picture of "+name, chromedp.CaptureScreenshot(&picture), chromedp.FullScreenshot(&whole, 100),
+		chromedp.EmulateViewport(768, 1024), chromedp.FullScreenshot(&narrow, 100), chromedp.EmulateViewport(1280, 800),
+		chromedp.ActionFunc(func(ctx context.Context) (err error) {
+			paper, _, err = browserpage.PrintToPDF().WithPreferCSSPageSize(true).Do(ctx)
+			return err
+		}))
+	for ending, b := range map[string][]byte{".png": picture, "-whole.png": whole, "-768.png": narrow, ".pdf": paper} {
+		if err := os.WriteFile(filepath.Join(j.pictures, name+"-"+j.lang+ending), b, 0o600); err != nil {
 			j.t.Fatal(err)
 		}
 	}
 }
 
 // TestJourneyInARealBrowser logs in, looks at the inbox, reads a review,
-// approves it, and sees that it is. Whatever the browser has to complain about
+// approves it, loads it, and sees that it is. Whatever the browser has to complain about
 // fails it. PACKHOF_SCREENSHOTS names a folder for pictures.
 func TestJourneyInARealBrowser(t *testing.T) {
 	for lang, want := range map[string]struct{ inbox, review, confirm, approved string }{
@@ -136,12 +160,13 @@ func TestJourneyInARealBrowser(t *testing.T) {
 			l := newLab(t)
 			l.richCase()
 			l.receive(l.stranger())
+			l.blocked()
 			ctx, heard := openBrowser(t, lang)
 			j := &journey{t: t, ctx: ctx, heard: heard, lang: lang, pictures: pictures}
 
 			j.do("open", chromedp.Navigate(l.server.URL+"/"))
 			j.sees("login", "#account")
-			j.do("log in", chromedp.SendKeys("#account", officer, chromedp.ByQuery), chromedp.SendKeys("#password", passwordOf(officer), chromedp.ByQuery), chromedp.Submit("#password", chromedp.ByQuery))
+			j.do("log in", logIn(officer))
 			j.sees("inbox", "table.cases", want.inbox)
 			j.do("open the case", chromedp.Click(`a[href="/cases/1"]`, chromedp.ByQuery))
 			j.sees("review", "#decision", want.review, "<script>")
@@ -151,14 +176,22 @@ func TestJourneyInARealBrowser(t *testing.T) {
 			j.sees("confirm", "button.approve", want.confirm, "agreed with the sender", "depot")
 			j.do("confirm", chromedp.SendKeys("#password", passwordOf(officer), chromedp.ByQuery), chromedp.Submit("#password", chromedp.ByQuery))
 			j.sees("approved", "#decisions", want.approved, "agreed with the sender")
-			for _, screen := range []string{"cases/2", "cases?tab=blocked", "depot", "system"} {
+			j.load(l)
+			for _, screen := range []string{"cases/1", "cases/2", "cases/3", "cases?tab=blocked", "depot", "system"} {
 				j.do(screen, chromedp.Navigate(l.server.URL+"/"+screen))
 				j.sees(strings.NewReplacer("/", "-", "?tab=", "-").Replace(screen), "h1")
 			}
-			if c, err := l.gate.Case(t.Context(), gate.Console("root"), 1); err != nil || c.State != gate.Approved {
+			if c, err := l.gate.Case(t.Context(), gate.Console("root"), 1); err != nil || c.State != gate.Loaded {
 				t.Errorf("%+v, %v", c, err)
 			}
 		})
+	}
+}
+
+func logIn(account string) chromedp.Action {
+	return chromedp.Tasks{
+		chromedp.SendKeys("#account", account, chromedp.ByQuery), chromedp.SendKeys("#password", passwordOf(account), chromedp.ByQuery),
+		chromedp.Submit("#password", chromedp.ByQuery), chromedp.WaitVisible("nav.tabs", chromedp.ByQuery),
 	}
 }
 
@@ -175,9 +208,8 @@ func (l *lab) richCase() {
 	}
 	add(bundle.Dataset, "line-4-images", "images/part-0001.csv", testkit.Bytes("images", 300_000))
 	add(bundle.Files, "plc-settings-with-a-rather-long-name-that-needs-room-in-every-table", "settings/<script>alert(1)</script>.json", []byte(`{"line": 4}`))
-	manifest, err := bundle.EncodeManifest(f.Manifest)
-	l.must(err)
-	l.must(f.Seal(l.t.Context(), manifest))
+	f.AddImage(l.t, "registry.example/line-4/inspector", "2.1", testkit.ImageSpec{Seed: "inspector"}, "amd64", "arm64")
+	f.Reseal(l.t)
 	if c := l.receive(f); c.State != gate.Awaiting {
 		l.t.Fatalf("%s: %+v", c.State, c.Problem)
 	}

@@ -13,21 +13,24 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/net/html"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
 )
 
 // Accounts of the lab; each has the password of its own name.
 const (
-	officer  = "anna"  // the first account: officer and admin
-	operator = "otto"  // receives and releases
-	auditor  = "aurel" // reads
+	officer  = "anna"   // the first account: officer and admin
+	operator = "otto"   // receives and releases
+	auditor  = "aurel"  // reads
+	reviewer = "renate" // reads and decides
 )
 
 func passwordOf(account string) string { return "the password of " + account }
@@ -39,31 +42,84 @@ type lab struct {
 	clock      *testkit.Clock
 	server     *httptest.Server
 	background sync.WaitGroup
+	failures   failures // of releases in the background
+	shelf      *shelf
+	judge      *inProcess
+	dir        string
+	needs      int // approvals of what has findings
 	serial     int64
 	previous   *bundle.Digest
 	made       map[string]bool // accounts besides the first
+	actors     map[string]gate.Actor
 }
 
-// inProcess judges without a child: what the child is for, its own tests prove.
-type inProcess struct{ policy *policy.Policy }
+// failures are errors that tests expect.
+type failures struct {
+	mu   sync.Mutex
+	list []error
+}
 
-func (j inProcess) Evaluate(ctx context.Context, in *policy.Input) (*policy.Decision, error) {
+func (f *failures) add(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, err)
+}
+
+func (f *failures) take() []error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := f.list
+	f.list = nil
+	return list
+}
+
+// inProcess judges without a child: what the child is for, its own tests
+// prove. While it is broken it reaches no verdict.
+type inProcess struct {
+	policy *policy.Policy
+	broken atomic.Bool
+}
+
+func (j *inProcess) Evaluate(ctx context.Context, in *policy.Input) (*policy.Decision, error) {
+	if j.broken.Load() {
+		return policy.FailedDecision("", "", policy.Failure{Message: "out of time"}), nil
+	}
 	return j.policy.Evaluate(ctx, in)
 }
 
 // shelf is a destination whose content is the gate's own store, as the depot's
-// is: it reads everything once, and has nothing to write.
-type shelf struct{}
+// is: it reads everything once, and has nothing to write. What it does at the
+// step that breaks names fails.
+type shelf struct {
+	breaks atomic.Pointer[string]
+}
 
-func (shelf) Plan(_ context.Context, r *gate.Release) ([]gate.Action, error) {
+// Steps of a shelf that can be broken.
+const (
+	breakPlan   = "plan"
+	breakName   = "names"
+	breakVerify = "verify"
+	breakNone   = ""
+)
+
+func (s *shelf) breakAt(step string) { s.breaks.Store(&step) }
+
+func (s *shelf) at(step string) error {
+	if broken := s.breaks.Load(); broken != nil && *broken == step {
+		return problem.New("destination/unreachable", "the shelf does not answer: %s", step).With("url:  https://shelf.example/").Hint("look after the shelf")
+	}
+	return nil
+}
+
+func (s *shelf) Plan(_ context.Context, r *gate.Release) ([]gate.Action, error) {
 	actions := []gate.Action{}
 	for _, name := range r.Names() {
 		actions = append(actions, gate.Action{Name: name, Effect: gate.EffectCreate})
 	}
-	return actions, nil
+	return actions, s.at(breakPlan)
 }
 
-func (shelf) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gate.Receipt, error) {
+func (s *shelf) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gate.Receipt, error) {
 	blob, err := r.Open(ctx, a.Root.Digest)
 	if err != nil {
 		return gate.Receipt{}, err
@@ -74,8 +130,11 @@ func (shelf) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gate.
 	return gate.Receipt{Location: "shelf", Kept: 1}, blob.Close()
 }
 
-func (shelf) Publish(context.Context, *gate.Release, []gate.Name) error    { return nil }
-func (shelf) Verify(context.Context, *gate.Release, bundle.Artifact) error { return nil }
+func (s *shelf) Publish(context.Context, *gate.Release, []gate.Name) error { return s.at(breakName) }
+
+func (s *shelf) Verify(context.Context, *gate.Release, bundle.Artifact) error {
+	return s.at(breakVerify)
+}
 
 // libraryPolicy compiles the library once for all tests of the package.
 var libraryPolicy = sync.OnceValues(func() (*policy.Policy, error) {
@@ -86,31 +145,42 @@ var libraryPolicy = sync.OnceValues(func() (*policy.Policy, error) {
 	return policy.Compile(context.Background(), source)
 })
 
+// newLab lets the test run beside others: each has a gate of its own.
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{t: t, clock: testkit.NewClock(testkit.Noon()), made: map[string]bool{}}
+	t.Parallel()
 	rules, err := libraryPolicy()
+	l := &lab{
+		t: t, clock: testkit.NewClock(testkit.Noon()), made: map[string]bool{}, actors: map[string]gate.Actor{}, needs: 1,
+		shelf: &shelf{}, judge: &inProcess{policy: rules}, dir: filepath.Join(t.TempDir(), "data"),
+	}
 	l.must(err)
-	dir := filepath.Join(t.TempDir(), "data")
-	_, err = gate.Init(t.Context(), dir, gate.InitParams{
+	_, err = gate.Init(t.Context(), l.dir, gate.InitParams{
 		Owner: "plant", Hosts: []string{"127.0.0.1"}, Account: officer, Password: []byte(passwordOf(officer)), Now: testkit.Noon(), Program: "packhof-gate test",
 	})
 	l.must(err)
-	l.gate, err = gate.Open(t.Context(), gate.Options{
-		Dir: dir, Clock: l.clock.Now, Program: "packhof-gate test", Policy: rules, Judge: inProcess{rules},
-		Destinations: []gate.Destination{{Name: gate.DepotName, Accepts: bundle.Kinds(), Naming: gate.DefaultNaming(), Sink: shelf{}}},
-		Approvals:    gate.Approvals{Allow: 1, Review: 1},
-	})
-	l.must(err)
+	l.open()
 	t.Cleanup(func() { l.must(l.gate.Close()) })
 	l.serve()
 	return l
 }
 
+// open starts the gate with what the lab's fields say.
+func (l *lab) open() {
+	l.t.Helper()
+	var err error
+	l.gate, err = gate.Open(l.t.Context(), gate.Options{
+		Dir: l.dir, Clock: l.clock.Now, Program: "packhof-gate test", Policy: l.judge.policy, Judge: l.judge,
+		Destinations: []gate.Destination{{Name: gate.DepotName, Location: "https://gate.example/", Accepts: bundle.Kinds(), Naming: gate.DefaultNaming(), Sink: l.shelf}},
+		Approvals:    gate.Approvals{Allow: 1, Review: l.needs},
+	})
+	l.must(err)
+}
+
 // account makes an account of the lab when a test first needs it.
 func (l *lab) account(name string) {
 	l.t.Helper()
-	role, ok := map[string]gate.Role{operator: gate.RoleOperator, auditor: gate.RoleAuditor}[name]
+	role, ok := map[string]gate.Role{operator: gate.RoleOperator, auditor: gate.RoleAuditor, reviewer: gate.RoleReviewer}[name]
 	if !ok || l.made[name] {
 		return
 	}
@@ -124,7 +194,7 @@ func (l *lab) options() Options {
 		Background: func(task func(context.Context) error) {
 			l.background.Go(func() {
 				if err := task(context.Background()); err != nil {
-					l.t.Error(err)
+					l.failures.add(err)
 				}
 			})
 		},
@@ -138,6 +208,9 @@ func (l *lab) serve() {
 	l.t.Cleanup(func() {
 		l.server.Close()
 		l.background.Wait()
+		for _, err := range l.failures.take() {
+			l.t.Error(err)
+		}
 	})
 }
 
@@ -151,8 +224,13 @@ func (l *lab) must(err error) {
 // trust makes the gate believe in the signer of forged bundles.
 func (l *lab) trust() {
 	l.t.Helper()
+	status, err := l.gate.TrustStatus(l.t.Context(), gate.Console("root"))
+	l.must(err)
+	if status.Initialised {
+		return
+	}
 	f := testkit.Forge(l.t, nil)
-	_, err := l.gate.InitTrust(l.t.Context(), gate.Console("root"), f.Root.Bytes, f.Revoked.Bytes)
+	_, err = l.gate.InitTrust(l.t.Context(), gate.Console("root"), f.Root.Bytes, f.Revoked.Bytes)
 	l.must(err)
 }
 

@@ -92,6 +92,16 @@ func (l *language) word(set string, value any) string {
 	return visible(raw)
 }
 
+// list joins names as people write them: "a, b and c". They are made visible
+// when a text takes them.
+func (l *language) list(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + l.pick(" und ", " and ") + names[last]
+}
+
 // why says in a sentence what a group of error codes is about; "" where the
 // code's own text has to do.
 func (l *language) why(code string) string {

@@ -39,12 +39,13 @@ func mustLoad(t *testing.T, code string) *language {
 // screen can meet only some of a type's values, only those need a word.
 func wordSets() map[string][]string {
 	return map[string][]string{
-		"state": texts(gate.States()...), "next": texts(gate.States()...),
+		"state": texts(gate.States()...), "next": append(texts(gate.States()...), needReplacing),
 		"next.mine":   texts(gate.Awaiting, gate.Approved, gate.PartlyLoaded),
 		"tab":         tabs(),
 		"inbox.empty": tabs(),
 		"level":       texts(levels()...),
 		"kind":        texts(bundle.Kinds()...),
+		"referrer":    {"sbom", "signature", "attestation", "other"},
 		"change":      {"new", "updated", "unchanged", "removed"},
 		"transport":   texts(bundle.TransportTLS, bundle.TransportPlain, bundle.TransportLocal),
 		"verified":    texts(bundle.VerifiedDigest, bundle.VerifiedLock),
@@ -74,7 +75,7 @@ func caseEvents() []string {
 	if err != nil || len(files) == 0 {
 		panic("no sources of the gate")
 	}
-	literal := regexp.MustCompile(`(?:Type:|kind :?=) *"((?:case|load)\.[a-z-]+)"`)
+	literal := regexp.MustCompile(`(?:Type:|kind(?:, [a-z]+)? :?=) *"((?:case|load)\.[a-z-]+)"`)
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -213,13 +214,13 @@ func walkBranch(n parse.BranchNode, found func(function, literal string)) {
 }
 
 // usedInSources finds the keys that Go code names: in calls of text and count,
-// and as faults and closed forms, which templates show.
+// and as faults, headlines and closed forms, which templates show.
 func usedInSources(t *testing.T, used map[string]bool) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := regexp.MustCompile(`^(fault|decision\.closed)\.[a-z-]+$`)
+	key := regexp.MustCompile(`^(fault|headline|decision\.closed)\.[a-z-]+$`)
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -328,6 +329,17 @@ func TestTextFillsPlaceholdersOnce(t *testing.T) {
 		if got, err := call(); err == nil {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+func TestListOfNames(t *testing.T) {
+	for names, want := range map[string]string{"": "", "depot": "depot", "depot harbor": "depot und harbor", "a b c": "a, b und c"} {
+		if got := german(t).list(strings.Fields(names)); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
+		}
+	}
+	if got := english(t).list([]string{"depot", "harbor"}); got != "depot and harbor" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -13,24 +13,20 @@ import (
 
 // caseView is the page of a case: with a review once there is one.
 type caseView struct {
+	standing
 	Case   *gate.Case
-	Shape  string
 	Review *reviewView // nil before the policy has judged
+	Digest string      // of the review; "" before the policy has judged
 	Form   decisionForm
-	// MayRelease says that the reader can have it loaded from here.
-	MayRelease bool
-	// AtConsole says that it waits to be loaded, from the console.
-	AtConsole bool
+	Offers offers
 }
 
 // decisionForm is what a person is about to decide.
 type decisionForm struct {
-	Open   bool   // they may decide now
-	Closed string // why not: a key of texts
 	Choice gate.Choice
 	Reason string
 	Fault  string // what is wrong with the form: a key of texts, "" for nothing
-	Field  string // the field that Fault is about
+	Field  string // the id of what Fault is about
 }
 
 // maxReason bounds a reason, in bytes.
@@ -50,28 +46,39 @@ func (s *server) pageBackToCase(c echo.Context) error {
 
 // showCase shows the page of a case, with the form as far as it was filled in.
 func (s *server) showCase(c echo.Context, status int, form decisionForm) error {
-	found, review, err := s.caseOf(c)
+	view, err := s.caseView(c)
 	if err != nil {
 		return err
 	}
-	who := actorOf(c)
-	view := caseView{Case: found, Shape: shapeOf(found.State, found.Verdict), Form: form}
-	if review != nil {
-		view.Review = s.reviewed(review, languageOf(c.Request()))
-		view.Form.Open, view.Form.Closed = mayDecide(found, review, who)
+	view.Form = form
+	if form.Fault != "" && !view.Offers.Decide() {
+		view.Form.Field = "main" // what the fault was about is gone
 	}
-	if found.State == gate.Approved || found.State == gate.PartlyLoaded {
-		view.MayRelease = who.May(gate.MayRelease) && s.options.Background != nil
-		view.AtConsole = !view.MayRelease
-	}
-	p := page{Nav: "inbox", Path: casePath(found.ID), Failed: form.Fault != "", Body: view}
-	switch found.State {
+	p := page{Nav: "inbox", Path: casePath(view.Case.ID), Failed: form.Fault != "", Body: view}
+	switch view.Case.State {
 	case gate.Received, gate.Verified, gate.Inspected, gate.Loading:
-		p.Refresh = 5
+		if !p.Failed {
+			p.Refresh = 5
+		}
 	case gate.NotGenuine:
 		return s.show(c, status, "unknown", p)
 	}
 	return s.show(c, status, "case", p)
+}
+
+// caseView gets all about the case that a request names.
+func (s *server) caseView(c echo.Context) (*caseView, error) {
+	found, review, err := s.caseOf(c)
+	if err != nil {
+		return nil, err
+	}
+	view := &caseView{standing: standingOf(found), Case: found}
+	var decisions []gate.Decision
+	if review != nil {
+		view.Review, view.Digest, decisions = s.reviewed(review, languageOf(c.Request())), review.Digest, review.Decisions
+	}
+	view.Offers = offersTo(actorOf(c), found, decisions, s.options.Background != nil)
+	return view, nil
 }
 
 func casePath(id gate.CaseID) string { return "/cases/" + formatID(id) }
@@ -94,35 +101,18 @@ func (s *server) caseOf(c echo.Context) (*gate.Case, *gate.ReviewPage, error) {
 	return found, review, err
 }
 
-// mayDecide tells whether the form is open, or why it is not. The gate has the
-// last word on both.
-func mayDecide(c *gate.Case, review *gate.ReviewPage, who gate.Actor) (open bool, closed string) {
-	decided := slices.ContainsFunc(review.Decisions, func(d gate.Decision) bool { return d.Counts && d.Actor == who.Name() })
-	switch {
-	case c.State != gate.Awaiting:
-		return false, ""
-	case !who.May(gate.MayDecide):
-		return false, "decision.closed.role"
-	case isSubmitter(c.Summary, who):
-		return false, "decision.closed.submitter"
-	case decided:
-		return false, "decision.closed.decided"
-	}
-	return true, ""
-}
-
 // reviewView is a review in the order in which it is read.
 type reviewView struct {
 	*gate.ReviewPage
-	Code         string         // the beginning of its digest
-	Counts       map[string]int // of findings, by level
-	New          []gate.ReviewArtifact
-	Updated      []gate.ReviewArtifact
-	Unchanged    int
+	Code         string                // the beginning of its digest
+	Counts       map[string]int        // of findings, by level
+	Changed      []gate.ReviewArtifact // new and updated ones, and whatever else there is something to say about
+	Unchanged    int                   // the others
 	Groups       []findingGroup
 	Destinations []destinationView
-	Decided      []gate.Decision // those that count
-	NeedReason   bool            // to approve
+	To           []string // destinations at which a release sets names
+	Obstacles    []obstacle
+	NeedReason   bool // to approve
 }
 
 // findingGroup is what one rule found.
@@ -141,13 +131,6 @@ type findingView struct {
 	Digest   string
 }
 
-// destinationView is what happens at one destination.
-type destinationView struct {
-	Name     string
-	Created  int
-	Replaced int
-}
-
 // levels from the heaviest on.
 func levels() []policy.Level {
 	return []policy.Level{policy.LevelDeny, policy.LevelReview, policy.LevelWarn, policy.LevelInfo}
@@ -162,16 +145,8 @@ func (s *server) reviewed(p *gate.ReviewPage, lang string) *reviewView {
 	for _, l := range levels() {
 		v.Counts[string(l)] = 0
 	}
-	for _, a := range p.Review.Artifacts {
-		switch a.Change {
-		case "unchanged":
-			v.Unchanged++
-		case "updated":
-			v.Updated = append(v.Updated, a)
-		default:
-			v.New = append(v.New, a)
-		}
-	}
+	v.Changed = changedIn(p.Review.Artifacts)
+	v.Unchanged = len(p.Review.Artifacts) - len(v.Changed)
 	for _, f := range p.Review.Findings {
 		v.Counts[string(f.Level)]++
 		v.addFinding(f, s.words(f, lang))
@@ -179,13 +154,9 @@ func (s *server) reviewed(p *gate.ReviewPage, lang string) *reviewView {
 	slices.SortStableFunc(v.Groups, func(a, b findingGroup) int {
 		return slices.Index(levels(), a.Level) - slices.Index(levels(), b.Level)
 	})
-	for _, d := range p.Decisions {
-		if d.Counts {
-			v.Decided = append(v.Decided, d)
-		}
-	}
-	v.NeedReason = v.Counts[string(policy.LevelReview)] > 0
-	v.Destinations = destinationsOf(p.Review.Artifacts)
+	v.NeedReason = p.Review.Verdict == policy.Review
+	v.Destinations, v.Obstacles = destinationsOf(p.Review.Artifacts), obstaclesOf(p.Review.Artifacts)
+	v.To = writtenTo(v.Destinations)
 	return v
 }
 
@@ -207,24 +178,4 @@ func (v *reviewView) addFinding(f policy.Finding, words policy.Text) {
 		}
 	}
 	g.Items = append(g.Items, item)
-}
-
-// destinationsOf counts what is written where, in the order of the plan.
-func destinationsOf(artifacts []gate.ReviewArtifact) []destinationView {
-	var list []destinationView
-	for _, a := range artifacts {
-		for _, plan := range a.Plan {
-			i := slices.IndexFunc(list, func(d destinationView) bool { return d.Name == plan.Destination })
-			if i < 0 {
-				i = len(list)
-				list = append(list, destinationView{Name: plan.Destination})
-			}
-			if plan.Replaces == nil {
-				list[i].Created++
-			} else {
-				list[i].Replaced++
-			}
-		}
-	}
-	return list
 }

@@ -16,11 +16,9 @@ func formatID(id gate.CaseID) string { return strconv.FormatInt(id, 10) }
 
 // confirmView is what a person is asked once more, with their password.
 type confirmView struct {
-	Case   *gate.Case
-	Shape  string
-	Review *reviewView
-	Form   decisionForm
-	Last   bool // nobody else has to approve after this
+	*caseView
+	Last     bool // nobody else has to approve after this
+	ThenLoad bool // and who approves can have it loaded then
 }
 
 // pageConfirm shows what a decision means. It changes nothing: the decision
@@ -36,30 +34,30 @@ func (s *server) pageConfirm(c echo.Context) error {
 // confirm shows the page to confirm a decision, or that of the case again
 // where the decision cannot be taken like this.
 func (s *server) confirm(c echo.Context, status int, form decisionForm, digest string) error {
-	found, review, err := s.caseOf(c)
+	view, err := s.caseView(c)
 	if err != nil {
 		return err
 	}
-	if review == nil {
-		return c.Redirect(http.StatusSeeOther, casePath(found.ID))
-	}
-	view := confirmView{Case: found, Shape: shapeOf(found.State, found.Verdict), Form: form}
-	view.Review = s.reviewed(review, languageOf(c.Request()))
-	open, _ := mayDecide(found, review, actorOf(c))
+	approves, rejects := form.Choice == gate.Approve, form.Choice == gate.Reject
+	offered := approves && view.Offers.Approve || rejects && view.Offers.Reject
 	switch {
-	case !open:
-		return c.Redirect(http.StatusSeeOther, casePath(found.ID)+"#decision")
-	case review.Digest != digest:
-		return s.again(c, http.StatusConflict, form, "fault.changed", "choice")
-	case form.Choice != gate.Approve && form.Choice != gate.Reject:
-		return s.again(c, http.StatusUnprocessableEntity, form, "fault.choice", "choice")
-	case form.Reason == "" && (form.Choice == gate.Reject || view.Review.NeedReason):
+	case !view.Offers.Decide():
+		return c.Redirect(http.StatusSeeOther, casePath(view.Case.ID)+"#decision")
+	case view.Digest != digest:
+		return s.again(c, http.StatusConflict, form, "fault.changed", "decision")
+	case !approves && !rejects:
+		return s.again(c, http.StatusUnprocessableEntity, form, "fault.choice", "decision")
+	case !offered:
+		return c.Redirect(http.StatusSeeOther, casePath(view.Case.ID)+"#decision")
+	case form.Reason == "" && (rejects || view.Review.NeedReason):
 		return s.again(c, http.StatusUnprocessableEntity, form, "fault.reason", "reason")
 	case len(form.Reason) > maxReason:
 		return s.again(c, http.StatusUnprocessableEntity, form, "fault.reason-long", "reason")
 	}
-	view.Last = found.Approvals+1 >= found.Needed
-	return s.show(c, status, "confirm", page{Nav: "inbox", Path: casePath(found.ID), Failed: form.Fault != "", Body: view})
+	view.Form = form
+	last := view.Case.Approvals+1 >= view.Case.Needed
+	then := last && s.options.Background != nil && actorOf(c).May(gate.MayRelease)
+	return s.show(c, status, "confirm", page{Nav: "inbox", Path: casePath(view.Case.ID), Failed: form.Fault != "", Body: confirmView{view, last, then}})
 }
 
 func (s *server) again(c echo.Context, status int, form decisionForm, fault, field string) error {
@@ -97,7 +95,7 @@ func (s *server) decide(c echo.Context) error {
 		return err
 	}
 	if _, err := s.gate.Decide(ctx, who, id, form.Choice, digest, form.Reason); codeOf(err) == "case/review-changed" {
-		return s.again(c, http.StatusConflict, form, "fault.changed", "choice")
+		return s.again(c, http.StatusConflict, form, "fault.changed", "decision")
 	} else if err != nil {
 		return err
 	}
@@ -128,7 +126,7 @@ func (s *server) release(c echo.Context) error {
 	if s.options.Background == nil {
 		return problem.New("request/console-only", "releases are started at the gate's console").Hint("packhof-gate release %d", id)
 	}
-	if found.State == gate.Approved || found.State == gate.PartlyLoaded {
+	if isReleasable(found.Summary) {
 		s.options.Background(func(ctx context.Context) error {
 			_, err := s.gate.Release(ctx, who, id, nil)
 			return err

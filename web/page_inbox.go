@@ -15,7 +15,12 @@ type inboxView struct {
 	Tab  string
 	Tabs []tabView
 	Rows []rowView
+	Full bool // there may be older cases than the list holds
+	Most int
 }
+
+// mostCases is how many cases the gate lists, the newest.
+const mostCases = 1000
 
 type tabView struct {
 	Name  string
@@ -25,9 +30,15 @@ type tabView struct {
 
 type rowView struct {
 	gate.Summary
-	Shape string // of the verdict's chip
-	Mine  bool   // the reader is who can go on with it
+	Shape     string // of the verdict's chip
+	Next      string // what is missing: a state's name, or one of the needs below
+	Mine      bool   // the reader is who can go on with it
+	Approvals bool   // how many there are is worth a line
 }
+
+// needReplacing is what a case lacks of which something can be pulled, while
+// the policy has come to refuse it.
+const needReplacing = "replaced"
 
 const (
 	tabWaiting = "waiting"
@@ -58,7 +69,7 @@ func (s *server) pageInbox(c echo.Context) error {
 }
 
 func inboxOf(cases []gate.Summary, tab string, who gate.Actor) inboxView {
-	view := inboxView{Tab: tabWaiting}
+	view := inboxView{Tab: tabWaiting, Full: len(cases) >= mostCases, Most: mostCases}
 	counts := map[string]int{}
 	for _, name := range tabs() {
 		if name == tab {
@@ -69,7 +80,7 @@ func inboxOf(cases []gate.Summary, tab string, who gate.Actor) inboxView {
 		at := tabOf(found.State)
 		counts[at]++
 		if at == view.Tab {
-			view.Rows = append(view.Rows, rowView{found, shapeOf(found.State, found.Verdict), isMine(found, who)})
+			view.Rows = append(view.Rows, rowOf(found, who))
 		}
 	}
 	for _, name := range tabs() {
@@ -78,15 +89,22 @@ func inboxOf(cases []gate.Summary, tab string, who gate.Actor) inboxView {
 	return view
 }
 
-// isMine tells whether a case waits for what the reader may do.
-func isMine(c gate.Summary, who gate.Actor) bool {
-	switch c.State {
-	case gate.Awaiting:
-		return who.May(gate.MayDecide) && !isSubmitter(c, who)
-	case gate.Approved, gate.PartlyLoaded:
-		return who.May(gate.MayRelease)
+// rowOf tells of a case what it lacks, and whether the reader can give it. The
+// list counts no approvals of approved cases, so the page of the case knows
+// more.
+func rowOf(c gate.Summary, who gate.Actor) rowView {
+	row := rowView{Summary: c, Shape: shapeOf(c.State, c.Verdict), Next: string(c.State)}
+	lacking := lacksApproval(c) && c.State != gate.Approved
+	switch {
+	case lacking:
+		row.Next, row.Approvals = string(gate.Awaiting), true
+		row.Mine = who.May(gate.MayDecide) && !isSubmitter(c, who)
+	case c.State == gate.PartlyLoaded && c.Verdict.Blocks():
+		row.Next = needReplacing
+	case c.State == gate.Approved, isReleasable(c) && c.State != gate.Loading:
+		row.Mine = who.May(gate.MayRelease)
 	}
-	return false
+	return row
 }
 
 // isSubmitter tells whether the reader brought the case in, here or as the

@@ -77,7 +77,7 @@ func (s *screens) functions(a *assets) template.FuncMap {
 		"num":  func(n any) (string, error) { return s.value(n) },
 		"size": s.size, "date": s.date, "age": s.age,
 		"day":   func(i bundle.Instant) string { return s.date(i.Time) },
-		"short": shortDigest,
+		"short": shortDigest, "list": s.list, "attached": attached,
 		"asset": func(name string) (string, error) {
 			if hashed, ok := a.names[name]; ok {
 				return "/assets/" + hashed, nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/net/html"
+
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/testkit"
@@ -386,7 +388,7 @@ func TestDecisionsAreChecked(t *testing.T) {
 		}
 	}
 	confirm := b.post("/cases/1/confirm", url.Values{"choice": {"approve"}, "reason": {"agreed"}, "review": {digest}})
-	confirm.shows("Approve case 1?", "Yours is the last approval that is missing.", "depot: 1 new name, 0 names are overwritten", "Password of the account anna")
+	confirm.shows("Approve case 1?", "Yours is the last approval that is missing.", "depot (https://gate.example/) 1 new name", "You start loading afterwards", "Password of the account anna")
 	if got := text(confirm.one("button", "class", "approve")); got != "Approve case 1" {
 		t.Errorf("the button says %q", got)
 	}
@@ -410,17 +412,22 @@ func TestDecideAndLoadInTheBrowser(t *testing.T) {
 	b := l.loggedIn(officer, "de")
 	form := url.Values{"choice": {"approve"}, "reason": {"abgesprochen"}, "review": {b.digest(c.ID)}, "password": {passwordOf(officer)}}
 	s := b.post("/cases/1/decisions", form)
-	s.shows("freigegeben", "1 von 1 Freigaben", "anna: freigegeben, 30.11.2026, 12:00", "abgesprochen", "packhof-gate release 1")
+	s.shows("freigegeben", "1 von 1 Freigaben", "anna: freigegeben, 30.11.2026, 12:00", "abgesprochen")
+	if button := text(all(s.one("section", "class", "act"), "button")[0]); button != "Nach depot laden" {
+		t.Errorf("the button says %q", button)
+	}
 	if again := b.post("/cases/1/decisions", form); again.status != http.StatusConflict {
 		t.Errorf("the same decision again: %d", again.status)
 	}
-	if s := b.post("/cases/1/release", nil); s.status != http.StatusForbidden {
-		t.Errorf("an officer loads: %d", s.status)
+	b.get("/cases").shows("Sie können laden")
+	reader := l.loggedIn(reviewer, "de")
+	reader.get("/cases/1").shows("packhof-gate release 1")
+	if s := reader.post("/cases/1/release", nil); s.status != http.StatusForbidden {
+		t.Errorf("a reviewer loads: %d", s.status)
 	}
 	loader := l.loggedIn(operator, "de")
-	loader.get("/cases").shows("Sie können laden")
-	loader.get("/cases/1").shows("Freigegebenes laden")
-	loader.post("/cases/1/release", nil)
+	loader.get("/cases/1").shows("Nach depot laden")
+	b.post("/cases/1/release", nil)
 	l.background.Wait()
 	loader.get("/cases/1").shows("geladen", "zurückgelesen", "notes:1.0", "Laden abgeschlossen")
 	loader.get("/cases?tab=done").shows("Vorgang 1")
@@ -455,19 +462,24 @@ func TestNobodyDecidesOnTheirOwn(t *testing.T) {
 	b.post("/cases/1/decisions", form).shows("case/own")
 }
 
-func TestBlockedCase(t *testing.T) {
-	l := newLab(t)
+// blocked is a case with a pickle that would run a program.
+func (l *lab) blocked() *gate.Case {
+	l.t.Helper()
 	l.trust()
 	pickle := []byte("\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x04true\x94\x85\x94R\x94.")
 	f := l.forge(nil)
-	f.AddTree(t, bundle.Model, "risky", []bundle.File{{Path: "model.pkl", Size: int64(len(pickle)), Digest: f.Content.Add(pickle)}})
-	manifest, err := bundle.EncodeManifest(f.Manifest)
-	l.must(err)
-	l.must(f.Seal(t.Context(), manifest))
+	f.AddTree(l.t, bundle.Model, "risky", []bundle.File{{Path: "model.pkl", Size: int64(len(pickle)), Digest: f.Content.Add(pickle)}})
+	f.Reseal(l.t)
 	c := l.receive(f)
 	if c.State != gate.Blocked {
-		t.Fatalf("%s: %+v", c.State, c.Problem)
+		l.t.Fatalf("%s: %+v", c.State, c.Problem)
 	}
+	return c
+}
+
+func TestBlockedCase(t *testing.T) {
+	l := newLab(t)
+	c := l.blocked()
 	s := l.loggedIn(officer, "de").get(casePath(c.ID))
 	s.shows("Gesperrt: ", "Sperrbefund", "risky 1.0", "model.pkl", "gesperrt", "Was dagegen steht")
 	if len(all(s.doc, "textarea")) != 0 {
@@ -475,19 +487,155 @@ func TestBlockedCase(t *testing.T) {
 	}
 }
 
-func TestDamagedCase(t *testing.T) {
+// TestRejectBeforeTheVerdict: what was never judged has no review, and can be
+// rejected all the same.
+func TestRejectBeforeTheVerdict(t *testing.T) {
+	l := newLab(t)
+	c := l.damaged()
+	b := l.loggedIn(officer, "en")
+	s := b.get(casePath(c.ID))
+	s.shows("damaged", "What stands against it", "read the medium again", "Here you can reject the bundle")
+	form := url.Values{"choice": {attribute(s.one("input", "name", "choice"), "value")}, "review": {attribute(s.one("input", "name", "review"), "value")}, "reason": {""}}
+	if got := form.Get("choice") + form.Get("review"); got != "reject" {
+		t.Errorf("the form says %q", got)
+	}
+	b.post("/cases/1/confirm", form).shows("Give a reason.")
+	form.Set("reason", "the stick is broken")
+	b.post("/cases/1/confirm", form).shows("Reject case 1?", "the stick is broken", "Nothing of it is loaded.")
+	form.Set("choice", "approve")
+	if s := b.post("/cases/1/confirm", form); s.path != "/cases/1" {
+		t.Errorf("an approval of what was not judged: %s", s.path)
+	}
+	form.Set("choice", "reject")
+	form.Set("password", passwordOf(officer))
+	b.post("/cases/1/decisions", form).shows("rejected", "the stick is broken")
+}
+
+func TestNoVerdict(t *testing.T) {
+	l := newLab(t)
+	l.trust()
+	l.judge.broken.Store(true)
+	l.receive(l.forge(nil))
+	b := l.loggedIn(officer, "de")
+	b.get("/cases/1").shows("Prüffehler", "Kein Ergebnis: die Prüfung ist gescheitert", "Warum es kein Prüfergebnis gibt", "policy/error", "Weiter: ablehnen")
+	b.get("/cases?tab=blocked").shows("Ursache beheben, dann erneut einbringen")
+}
+
+// TestReleaseThatFails tells apart what failed before anything was written,
+// what left content without names, and what can be pulled already.
+func TestReleaseThatFails(t *testing.T) {
+	for step, want := range map[string][]string{
+		breakPlan:   {"Freigegeben, aber das Laden ist gescheitert", "Warum das Laden gescheitert ist", "Es wurde noch nichts an ein Ziel geschrieben", "Erneut nach depot laden", "Weiter: ablehnen"},
+		breakName:   {"unvollständig geladen", "Warum das Laden nicht fertig wurde", "noch unter keinem Namen", "Laden nach depot fortsetzen", "Weiter: ablehnen"},
+		breakVerify: {"unvollständig geladen", "Warum das Laden nicht fertig wurde", "kann abgeholt werden", "Laden nach depot fortsetzen"},
+	} {
+		t.Run(step, func(t *testing.T) {
+			l := newLab(t)
+			l.waiting()
+			l.approve(officer, 1)
+			b := l.loggedIn(officer, "de")
+			l.shelf.breakAt(step)
+			b.post("/cases/1/release", nil)
+			l.background.Wait()
+			if errs := l.failures.take(); len(errs) != 1 || codeOf(errs[0]) != "destination/unreachable" {
+				t.Errorf("%v", errs)
+			}
+			s := b.get("/cases/1")
+			s.shows(append(want, "destination/unreachable", "look after the shelf", "https://shelf.example/")...)
+			if offered := len(all(s.doc, "textarea")) == 1; offered != (step != breakVerify) {
+				t.Errorf("a form to reject: %v", offered)
+			}
+			l.shelf.breakAt(breakNone)
+			b.post("/cases/1/release", nil)
+			l.background.Wait()
+			b.get("/cases/1").shows("geladen", "Laden abgeschlossen")
+		})
+	}
+}
+
+// TestApprovalIsMissingAgain: what is partly loaded goes on only after it was
+// approved anew, and cannot be rejected.
+func TestApprovalIsMissingAgain(t *testing.T) {
+	l := newLab(t)
+	changedWhileLive(l)
+	l.serve()
+	b := l.loggedIn(reviewer, "de")
+	b.get("/cases").shows("Ihre Entscheidung fehlt", "0 von 2 Freigaben")
+	s := b.get("/cases/1")
+	s.shows("Es fehlt wieder eine Freigabe", "Ablehnen geht nicht mehr", "hinfällig", "Weiter: freigeben")
+	form := url.Values{"choice": {"approve"}, "reason": {"still fine"}, "review": {b.digest(1)}}
+	b.post("/cases/1/confirm", form).shows("Ihre Freigabe zählt zu 0 von 2.")
+	form.Set("password", passwordOf(reviewer))
+	b.post("/cases/1/decisions", form).shows("Sie haben bereits freigegeben. Es fehlt noch jemand anderes.", "1 von 2 Freigaben")
+}
+
+// TestLaterSerialKeepsItsNames: the case that was overtaken says so.
+func TestLaterSerialKeepsItsNames(t *testing.T) {
+	l := newLab(t)
+	l.waiting()
+	later := l.receive(l.forge(nil))
+	l.approve(officer, later.ID)
+	_, err := l.gate.Release(t.Context(), l.actor(officer), later.ID, nil)
+	l.must(err)
+	l.approve(officer, 1)
+	if _, err := l.gate.Release(t.Context(), l.actor(officer), 1, nil); codeOf(err) != "case/changed" {
+		t.Fatal(err)
+	}
+	b := l.loggedIn(officer, "de")
+	b.get("/cases/1").shows("bleibt: eine spätere Lieferung hat diesen Namen gesetzt", "1 Name bleibt bei einer späteren Lieferung", "(https://gate.example/)")
+	l.approve(officer, 1)
+	b.get("/cases/1").shows("Ohne neue Namen abschließen")
+}
+
+// TestNameOfAnotherChannel shows what no decision can change.
+func TestNameOfAnotherChannel(t *testing.T) {
+	l := newLab(t)
+	c := l.waiting()
+	review, err := l.gate.Review(t.Context(), gate.Console("root"), c.ID)
+	l.must(err)
+	digest := c.Manifest
+	plan := &review.Review.Artifacts[0].Plan[0]
+	plan.Replaces, plan.Owner = &digest, "plant-8"
+	review.Review.Artifacts = append(review.Review.Artifacts, gate.ReviewArtifact{Kind: bundle.Model, Name: "homeless"})
+	assets, err := loadAssets()
+	l.must(err)
+	set, err := loadScreens("de", assets, l.clock.Now)
+	l.must(err)
+	s := &server{gate: l.gate}
+	view := &caseView{standing: standingOf(c), Case: c, Review: s.reviewed(review, "de"), Digest: review.Digest, Form: decisionForm{Choice: gate.Approve}, Offers: offers{Approve: true, Reject: true}}
+	notes := []string{
+		"Dieser Vorgang kann so nicht geladen werden, auch nicht nach einer Freigabe",
+		"Der Name notes:1.0 am Ziel depot gehört dem Kanal plant-8.", "Kein Ziel nimmt das Artefakt homeless an.", "1 Name gehört einem anderen Kanal",
+	}
+	for name, p := range map[string]page{"case": {Body: view}, "confirm": {Body: confirmView{view, true, false}}} {
+		_, raw := render(t, set, name, p)
+		doc, err := html.Parse(strings.NewReader(raw))
+		l.must(err)
+		shown := screen{t: t, path: name, doc: doc}
+		shown.shows(notes...)
+		if note := shown.one("div", "role", "note"); len(all(note, "svg")) != 1 {
+			t.Errorf("%s: the note has no shape", name)
+		}
+	}
+	_, raw := render(t, set, "case", page{Body: view})
+	if !strings.Contains(raw, "gehört dem Kanal plant-8: kann nicht geladen werden") {
+		t.Error("the plan does not say whose name it is")
+	}
+}
+
+func TestWhatIsAttached(t *testing.T) {
 	l := newLab(t)
 	l.trust()
 	f := l.forge(nil)
-	content := f.Content[f.Manifest.Blobs[0].Digest]
-	at := strings.Index(string(f.Volume), string(testkit.Bytes("data/values.csv", 700)))
-	if at < 0 || len(content) == 0 {
-		t.Fatal("the content is not in the volume")
-	}
-	f.Volume[at] ^= 1
+	f.AddImage(t, "registry.example/line/tool", "1.4", testkit.ImageSpec{Seed: "tool"}, "amd64", "arm64")
+	f.Reseal(t)
 	c := l.receive(f)
-	s := l.loggedIn(officer, "en").get(casePath(c.ID))
-	s.shows("damaged", "What stands against it", "read the medium again")
+	for lang, want := range map[string][]string{
+		"de": {"2 Anhänge, 2 angezeigt", "Software-Stückliste", "Typ laut Absender", "Hängt an", "application/vnd.cyclonedx+json"},
+		"en": {"2 attachments, 2 shown", "Type as the sender says", "Attached to", "application/vnd.cyclonedx+json"},
+	} {
+		l.loggedIn(auditor, lang).get(casePath(c.ID)).shows(want...)
+	}
 }
 
 func TestSystemPage(t *testing.T) {
