@@ -96,6 +96,7 @@ func (l serials) aLayerThatIsNotTakenOverIsSent(t *testing.T) {
 func (l serials) whatAReferrerLists(t *testing.T) {
 	r := testkit.NewRegistry(t)
 	s := newSink(t, registry.Config{Registry: r.Host(), Plain: true})
+	load(t, s, l.first)
 	a := plain(t, l.first)
 	i := slices.IndexFunc(a.Referrers, func(r bundle.Referrer) bool { return bundle.IsIndex(r.Descriptor.MediaType) })
 	if i < 0 {
@@ -107,13 +108,17 @@ func (l serials) whatAReferrerLists(t *testing.T) {
 			kind = "manifests/"
 		}
 		t.Run(d.MediaType, func(t *testing.T) {
-			load(t, s, l.first)
 			client{at: r.Host() + "/", http: r.Client()}.remove(t, l.first.Name(a), kind+d.Digest.String())
 			wantIn(t, told(t, s.Verify(t.Context(), l.first, a), "destination/mismatch"), d.Digest.String()+" is not there")
 			if planned := toMove(t, s, l.first, a); isManifest && planned < d.Size {
 				t.Errorf("%d bytes are planned", planned)
 			}
-			load(t, s, l.first)
+			if _, err := s.Put(t.Context(), l.first, a); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Verify(t.Context(), l.first, a); err != nil {
+				t.Errorf("brought again: %v", err)
+			}
 			if planned := toMove(t, s, l.first, a); planned != 0 {
 				t.Errorf("%d bytes are planned when everything is there", planned)
 			}
