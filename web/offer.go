@@ -66,11 +66,10 @@ func lacksApproval(s gate.Summary) bool {
 	return false
 }
 
-// isReleasable tells whether a release of the case would begin, or go on: one
-// that is under way may have been left by whoever started it.
+// isReleasable tells whether a release of the case would begin, or go on.
 func isReleasable(s gate.Summary) bool {
 	switch s.State {
-	case gate.Awaiting, gate.Approved, gate.Loading, gate.PartlyLoaded:
+	case gate.Awaiting, gate.Approved, gate.PartlyLoaded:
 		return !s.Verdict.Blocks() && s.Approvals >= s.Needed
 	}
 	return false

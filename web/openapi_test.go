@@ -31,7 +31,7 @@ func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 func operations() map[string]operation {
 	return map[string]operation{
-		"GET /cases":                  {summary: "The newest cases, at most 1,000, newest first.", out: typeOf[casesAnswer]()},
+		"GET /cases":                  {summary: "Cases, newest first: all open ones, and as many of the others as make 1,000.", out: typeOf[casesAnswer]()},
 		"POST /cases":                 {summary: "Receives a bundle. At the console only.", in: typeOf[pathBody](), stream: true},
 		"GET /cases/{id}":             {summary: "One case, with its history.", out: typeOf[gate.Case]()},
 		"GET /cases/{id}/review":      {summary: "What people decide on: canonical bytes, whose digest the headers ETag and Packhof-Review carry.", out: typeOf[gate.Review]()},

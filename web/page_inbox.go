@@ -15,11 +15,11 @@ type inboxView struct {
 	Tab  string
 	Tabs []tabView
 	Rows []rowView
-	Full bool // there may be older cases than the list holds
+	Full bool // there may be more cases than the list holds
 	Most int
 }
 
-// mostCases is how many cases the gate lists, the newest.
+// mostCases is how many cases the gate lists: all open ones, and the newest others.
 const mostCases = 1000
 
 type tabView struct {
@@ -101,7 +101,7 @@ func rowOf(c gate.Summary, who gate.Actor) rowView {
 		row.Mine = who.May(gate.MayDecide) && !isSubmitter(c, who)
 	case c.State == gate.PartlyLoaded && c.Verdict.Blocks():
 		row.Next = needReplacing
-	case c.State == gate.Approved, isReleasable(c) && c.State != gate.Loading:
+	case c.State == gate.Approved, isReleasable(c):
 		row.Mine = who.May(gate.MayRelease)
 	}
 	return row

@@ -429,7 +429,7 @@ func TestDecideAndLoadInTheBrowser(t *testing.T) {
 	loader.get("/cases/1").shows("Nach depot laden")
 	b.post("/cases/1/release", nil)
 	l.background.Wait()
-	loader.get("/cases/1").shows("geladen", "zurückgelesen", "notes:1.0", "Laden abgeschlossen")
+	loader.get("/cases/1").shows("geladen", "am Ziel geprüft", "notes:1.0", "Laden abgeschlossen")
 	loader.get("/cases?tab=done").shows("Vorgang 1")
 	host := strings.TrimPrefix(l.server.URL, "https://")
 	loader.get("/depot").shows("notes:1.0", "Dateien", "curl --fail --remote-name https://"+host+"/files/notes/1.0/SHA256SUMS", "Vorgang 1")
@@ -525,7 +525,7 @@ func TestNoVerdict(t *testing.T) {
 // what left content without names, and what can be pulled already.
 func TestReleaseThatFails(t *testing.T) {
 	for step, want := range map[string][]string{
-		breakPlan:   {"Freigegeben, aber das Laden ist gescheitert", "Warum das Laden gescheitert ist", "Es wurde noch nichts an ein Ziel geschrieben", "Erneut nach depot laden", "Weiter: ablehnen"},
+		breakPlan:   {"Freigegeben, aber der letzte Ladeversuch ist gescheitert", "Warum das Laden gescheitert ist", "Es wurde noch nichts an ein Ziel geschrieben", "Erneut nach depot laden", "Weiter: ablehnen"},
 		breakName:   {"unvollständig geladen", "Warum das Laden nicht fertig wurde", "noch unter keinem Namen", "Laden nach depot fortsetzen", "Weiter: ablehnen"},
 		breakVerify: {"unvollständig geladen", "Warum das Laden nicht fertig wurde", "kann abgeholt werden", "Laden nach depot fortsetzen"},
 	} {
