@@ -245,7 +245,7 @@ func (g *Gate) writeDecision(ctx context.Context, t *tx, by Actor, r *row, s *st
 	if err != nil {
 		return err
 	}
-	to, why := stateFor(decision, review.Needed, live)
+	to, why := stateFor(decision, review.Needed, live, r.ID, s.bundle.Manifest())
 	if err := t.move(ctx, r, to, why); err != nil {
 		return err
 	}
@@ -261,10 +261,10 @@ func reviewDigest(document []byte) string { return digestOf(document).String() }
 
 // stateFor is where a verdict leads. What is live stays partly loaded: its
 // names stand until something replaces them.
-func stateFor(d *policy.Decision, needed int, live bool) (to State, why *Problem) {
+func stateFor(d *policy.Decision, needed int, live bool, id CaseID, m *bundle.Manifest) (to State, why *Problem) {
 	switch {
 	case d.Verdict == policy.Deny:
-		to, why = Blocked, asProblem(denied(d))
+		to, why = Blocked, asProblem(denied(d, id, m))
 	case d.Verdict.Blocks():
 		to, why = CheckFailed, asProblem(notDecided(d))
 	case needed == 0:
@@ -286,15 +286,15 @@ func (g *Gate) needed(v policy.Verdict) int {
 	return g.approvals.Review
 }
 
-func denied(d *policy.Decision) error {
+func denied(d *policy.Decision, id CaseID, m *bundle.Manifest) error {
 	var evidence []string
 	for _, f := range d.Findings {
 		if f.Level == policy.LevelDeny && len(evidence) < maxEvidence {
-			evidence = append(evidence, "finding:  "+findingText(f))
+			evidence = append(evidence, "finding:  "+findingText(f, m))
 		}
 	}
 	return problem.New("policy/denied", "the policy does not let this bundle in").With(evidence...).
-		Hint("packhof-gate show  tells more; the sender has to leave out or replace what is named")
+		Hint("packhof-gate show %d  tells more; the sender has to leave out or replace what is named", id)
 }
 
 func notDecided(d *policy.Decision) error {
@@ -310,6 +310,12 @@ func notDecided(d *policy.Decision) error {
 
 const maxEvidence = 20
 
-func findingText(f policy.Finding) string {
-	return strings.TrimSpace(fmt.Sprintf("%s  %s", f.Rule, f.Artifact))
+// findingText names a rule and what it is about.
+func findingText(f policy.Finding, m *bundle.Manifest) string {
+	for _, a := range m.Artifacts {
+		if a.Root.Digest.String() == f.Artifact {
+			return fmt.Sprintf("%s, %s %s %s", f.Rule, a.Kind, a.Name, a.Version)
+		}
+	}
+	return f.Rule
 }

@@ -2,28 +2,34 @@ package gate_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
-// killed is what a child of these tests is told: where to work, and at which
-// of the points it passes it is to be killed.
+// killed is what a child of these tests is told: which way to go, where, and
+// at which of the points it passes it is to be killed.
 type killed struct {
-	Dir    string
-	Volume string
-	Now    time.Time
-	At     int // 0: nowhere
+	Way   string
+	Dir   string
+	Media string
+	Now   time.Time
+	At    int // 0: nowhere
 }
 
 const killedVariable = "PACKHOF_GATE_TEST_KILLED"
@@ -40,20 +46,26 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beKilled goes the whole way of a bundle, from the medium to the depot, and
-// prints each point it passes.
+// passed is a point that a child has come to, and what the audit log told
+// there, by type.
+type passed struct {
+	Point string
+	Told  []string
+}
+
+// beKilled goes a way. Undisturbed, it prints each point it passes.
 func beKilled(text string) error {
 	var k killed
 	if err := json.Unmarshal([]byte(text), &k); err != nil {
 		return err
 	}
-	passed := 0
-	t := &childTB{}
-	l := &lab{t: t, dir: k.Dir, clock: testkit.NewClock(k.Now), sink: newShelf(), needs: gate.Approvals{Allow: 1, Review: 1}}
+	l := k.lab(childTB{})
+	count := 0
 	l.fault = func(point string) error {
-		passed++
-		fmt.Println(point)
-		if passed == k.At {
+		switch count++; k.At {
+		case 0:
+			return printPoint(k.Dir, point)
+		case count:
 			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
 		return nil
@@ -62,39 +74,66 @@ func beKilled(text string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(wholeWay(g, k.Volume), g.Close())
+	return errors.Join(walk(k, g), g.Close())
 }
 
-// wholeWay does what is left to do until the bundle is loaded.
-func wholeWay(g *gate.Gate, volume string) error {
+func printPoint(dir, point string) error {
+	told, err := toldBy(dir)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(passed{point, told})
+	if err == nil {
+		_, err = fmt.Println(string(line))
+	}
+	return err
+}
+
+// walk goes what is left of a way.
+func walk(k killed, g *gate.Gate) error {
 	ctx := context.Background()
 	if err := g.Resume(ctx); err != nil {
 		return err
 	}
-	c, err := g.Receive(ctx, operator, volume, nil)
+	w := walker{ctx: ctx, g: g, media: k.Media}
+	if err := w.initTrust(); err != nil {
+		return err
+	}
+	return ways()[k.Way].walk(w)
+}
+
+// lab is the gate of a child, or of the one who goes on after its death: with
+// one more destination, where the way has one.
+func (k killed) lab(t testing.TB) *lab {
+	l := &lab{t: t, dir: k.Dir, media: k.Media, clock: testkit.NewClock(k.Now), sink: newShelf(), needs: gate.Approvals{Allow: 1, Review: 1}}
+	if ways()[k.Way].failsOnce {
+		sink := failsOnce{newShelf(), filepath.Join(k.Dir, "failed-once")}
+		l.more = []gate.Destination{{Name: "second", Accepts: allKinds(), Naming: gate.DefaultNaming(), Sink: sink}}
+	}
+	return l
+}
+
+// toldBy lists the types of all that the audit log of a data directory tells,
+// whoever has the directory open.
+func toldBy(dir string) (told []string, err error) {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "gate.db")+"?mode=ro&_pragma=busy_timeout(10000)")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if c.State == gate.Awaiting {
-		anna, err := g.Authenticate(ctx, "anna", []byte(password))
-		if err != nil {
-			return err
+	defer func() { err = errors.Join(err, db.Close()) }()
+	rows, err := db.Query(`SELECT CAST(bytes AS TEXT) ->> 'type' FROM leaf ORDER BY n`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return nil, err
 		}
-		page, err := g.Review(ctx, anna, c.ID)
-		if err != nil {
-			return err
-		}
-		if c, err = g.Decide(ctx, anna, c.ID, gate.Approve, page.Digest, "known"); err != nil {
-			return err
-		}
+		told = append(told, one)
 	}
-	if c, err = g.Release(ctx, operator, c.ID, nil); err != nil {
-		return err
-	}
-	if c.State != gate.Loaded {
-		return fmt.Errorf("in the end it is %s", c.State)
-	}
-	return nil
+	return told, rows.Err()
 }
 
 // childTB is what the lab needs of a test where there is none.
@@ -104,7 +143,7 @@ func (childTB) Helper()                  {}
 func (childTB) Context() context.Context { return context.Background() }
 func (childTB) Fatal(args ...any)        { panic(fmt.Sprint(args...)) }
 
-func runChild(t *testing.T, k killed) (points []string, err error) {
+func runChild(t *testing.T, k killed) (points []passed, err error) {
 	t.Helper()
 	text, err := json.Marshal(k)
 	if err != nil {
@@ -122,88 +161,176 @@ func runChild(t *testing.T, k killed) (points []string, err error) {
 	if err != nil && said.Len() > 0 {
 		err = fmt.Errorf("%w: %s", err, said.String())
 	}
-	return strings.Fields(string(out)), err
+	for line := range strings.Lines(string(out)) {
+		var p passed
+		if err := json.Unmarshal([]byte(line), &p); err != nil {
+			t.Fatal(err)
+		}
+		points = append(points, p)
+	}
+	return points, err
 }
 
-// TestKilledAtEveryStep kills the gate at each point of the way of a bundle,
-// by SIGKILL, and starts it again: what was a step is done, what was none is
-// not, and the way goes on to its end. Nothing is ever shown that was not
+// prepared is a new gate and the media for it, of which every child has a copy.
+type prepared struct {
+	dir, media string
+	now        time.Time
+	forged     *testkit.Forged
+}
+
+func prepare(t *testing.T) prepared {
+	t.Helper()
+	l := newLab(t)
+	if err := l.gate.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := l.forge(nil)
+	damaged := strings.Replace(string(f.Volume), string(testkit.Bytes("README.md", 700)[:100]), strings.Repeat("x", 100), 1)
+	for name, content := range map[string][]byte{
+		mediumWhole: f.Volume, mediumDamaged: []byte(damaged),
+		trustRoot: f.Root.Bytes, trustList: f.Revoked.Bytes, trustNext: revoke(t, f, "plant-9"),
+	} {
+		if err := os.WriteFile(filepath.Join(l.media, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return prepared{dir: l.dir, media: l.media, now: l.clock.Now(), forged: f}
+}
+
+func (p prepared) copyFor(t *testing.T, way string) killed {
+	t.Helper()
+	k := killed{Way: way, Dir: filepath.Join(t.TempDir(), "gate"), Media: p.media, Now: p.now}
+	if err := os.CopyFS(k.Dir, os.DirFS(p.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// TestKilledAtEveryStep kills the gate at each point of each way, by SIGKILL,
+// and starts it again: what was a step is done and told, what was none is not,
+// and the way goes on to the same end. Nothing is ever shown that was not
 // released.
 func TestKilledAtEveryStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process for every step")
 	}
-	prepare := func(t *testing.T) (*lab, *testkit.Forged, string) {
-		l := newLab(t)
-		f := l.forge(nil)
-		l.trust(f)
-		if err := l.gate.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return l, f, l.medium(f.Volume)
-	}
-	l, _, path := prepare(t)
-	points, err := runChild(t, killed{Dir: l.dir, Volume: path, Now: l.clock.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"admit:after", "copy:before", "verified:after", "inspected:after", "decided:after", "decide:after", "load-begin:after", "put:after", "publish:before", "published:after", "read-back:after", "loaded:after"} {
-		if !strings.Contains(strings.Join(points, " "), want) {
-			t.Errorf("the way does not pass %s: %v", want, points)
-		}
-	}
-	for i, point := range points {
-		t.Run(strconv.Itoa(i+1)+" "+point, func(t *testing.T) {
+	p := prepare(t)
+	for name, w := range ways() {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, f, path := prepare(t)
-			_, err := runChild(t, killed{Dir: l.dir, Volume: path, Now: l.clock.Now(), At: i + 1})
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-				t.Fatalf("the child was not killed: %v", err)
+			points, err := runChild(t, p.copyFor(t, name))
+			if err != nil {
+				t.Fatal(err)
 			}
-			l.open()
-			checkAfterKill(t, l, f, points[:i+1])
-			if err := wholeWay(l.gate, path); err != nil {
-				t.Fatalf("the way does not go on: %v", err)
+			begin, end := w.checkPoints(t, points)
+			for i := begin; i <= end; i++ {
+				t.Run(strconv.Itoa(i+1)+" "+points[i].Point, func(t *testing.T) {
+					t.Parallel()
+					killAndGoOn(t, p, name, points, i)
+				})
 			}
-			checkHistory(t, l)
 		})
 	}
 }
 
+// checkPoints makes sure that an undisturbed way is the one that is meant, and
+// tells the points between which it is another one than the good one.
+func (w way) checkPoints(t *testing.T, points []passed) (begin, end int) {
+	t.Helper()
+	var names []string
+	for _, p := range points {
+		names = append(names, p.Point)
+	}
+	for _, want := range append(w.passes, w.from, w.until) {
+		if !slices.Contains(names, want) {
+			t.Errorf("the way does not pass %s: %v", want, names)
+		}
+	}
+	told := counted(points[len(points)-1].Told)
+	for what, want := range w.tells {
+		if told[what] != want {
+			t.Errorf("%s is told %d times, want %d", what, told[what], want)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	slices.Reverse(names)
+	return slices.IndexFunc(points, func(p passed) bool { return p.Point == w.from }), len(names) - 1 - slices.Index(names, w.until)
+}
+
+func killAndGoOn(t *testing.T, p prepared, name string, points []passed, i int) {
+	k := p.copyFor(t, name)
+	at := k
+	at.At = i + 1
+	_, err := runChild(t, at)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the child was not killed: %v", err)
+	}
+	told, err := toldBy(k.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(points[i].Told, told); d != "" {
+		t.Errorf("the audit log after the death (-before it +now)\n%s", d)
+	}
+	l := k.lab(t)
+	l.open()
+	checkAfterKill(t, l, p.forged, points[:i+1])
+	if err := walk(k, l.gate); err != nil {
+		t.Fatalf("the way does not go on: %v", err)
+	}
+	if told, err = toldBy(k.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(once(points[len(points)-1].Told), once(told)); d != "" {
+		t.Errorf("what is told in the end (-undisturbed +killed)\n%s", d)
+	}
+	checkLog(t, l)
+	ways()[name].check(t, l)
+}
+
+func counted(told []string) map[string]int {
+	count := map[string]int{}
+	for _, what := range told {
+		count[what]++
+	}
+	return count
+}
+
+// once counts what happens as often as people make it happen, however often
+// the gate was killed. Work at a destination is done again, and told again,
+// when nobody knows how far it went; a failed load that nobody could tell of
+// was none. Who was thrown out logs in again.
+func once(told []string) map[string]int {
+	count := counted(told)
+	for _, again := range []string{"load.intent", "load.put", "load.published", "load.verified", "load.failed", "account.login", "account.logout"} {
+		delete(count, again)
+	}
+	return count
+}
+
 // checkAfterKill makes sure that the depot shows the bundle exactly when the
 // step that publishes it had been committed.
-func checkAfterKill(t *testing.T, l *lab, f *testkit.Forged, passed []string) {
+func checkAfterKill(t *testing.T, l *lab, f *testkit.Forged, points []passed) {
 	t.Helper()
-	released := strings.Contains(strings.Join(passed, " "), "published:after")
+	last := points[len(points)-1].Point
+	released := slices.ContainsFunc(points, func(p passed) bool { return p.Point == "published:after" })
 	_, err := l.gate.Depot().Tag(t.Context(), "notes", "1.0")
 	if released != (err == nil) {
-		t.Errorf("after %s: the depot says %v", passed[len(passed)-1], err)
+		t.Errorf("after %s: the depot says %v", last, err)
 	}
 	for _, b := range f.Manifest.Blobs {
 		if _, err := l.gate.Depot().Open(t.Context(), b.Digest); !released && codeOf(err) != "depot/not-found" {
-			t.Errorf("after %s: blob %s can be had: %v", passed[len(passed)-1], b.Digest, err)
+			t.Errorf("after %s: blob %s can be had: %v", last, b.Digest, err)
 		}
 	}
 }
 
-// checkHistory makes sure that each step that happens once is told once, and
-// that the audit log is whole.
-func checkHistory(t *testing.T, l *lab) {
+// checkLog makes sure that the audit log is whole.
+func checkLog(t *testing.T, l *lab) {
 	t.Helper()
-	c, err := l.gate.Case(t.Context(), operator, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := map[string]int{}
-	for _, e := range c.History {
-		count[e.Type]++
-	}
-	for _, once := range []string{"case.received", "case.verified", "case.inspected", "case.judged", "case.approved", "case.loaded"} {
-		if count[once] != 1 {
-			t.Errorf("%s is told %d times", once, count[once])
-		}
-	}
 	checks, err := l.gate.Doctor(t.Context(), operator)
 	if err != nil {
 		t.Fatal(err)

@@ -22,10 +22,6 @@ func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 	}
 	list := []Summary{}
 	for _, r := range rows {
-		if r.State != Awaiting && r.State != PartlyLoaded {
-			list = append(list, r.Summary)
-			continue
-		}
 		if r.Approvals, err = approvalsOf(ctx, g.db.read, r); err != nil {
 			return nil, err
 		}

@@ -67,6 +67,9 @@ func (g *Gate) caseBeside(ctx context.Context, by Actor, id CaseID, err error) (
 		return nil, err
 	}
 	c, readErr := g.Case(context.WithoutCancel(ctx), by, id)
+	if readErr != nil && asProblem(readErr).Code == asProblem(err).Code {
+		return nil, err // there is no such case, and once is enough to say so
+	}
 	return c, errors.Join(err, readErr)
 }
 

@@ -34,8 +34,15 @@ func newPolicy(p *project) *cobra.Command {
 		Use:   "check BUNDLE",
 		Short: "Judge a bundle as the plant's gate will",
 		Long: `Look into every file of a bundle and have it judged by the rules that ship with
-packhof-gate, and by the plant's own where they are given. What the plant holds
-already is not known here: the gate may find more.
+packhof-gate, and by the plant's own where they are given: they are loaded, and
+proven by their tests, just as the gate does.
+
+What only the plant knows cannot be judged here: what it holds already, which
+serials it lacks, which destinations it has, what its clock says, and what it
+has configured since. The gate may find more.
+
+Each file is copied to the folder for temporary files (TMPDIR) while it is
+looked into, one at a time: there has to be room for the largest.
 
 EXIT STATUS
    0  the policy allows it, or asks people to look at it
@@ -65,8 +72,15 @@ type policyDocument struct {
 	Manifest bundle.Digest    `json:"manifest"`
 	Verdict  policy.Verdict   `json:"verdict"`
 	Policy   string           `json:"policyDigest"`
+	OwnRules int              `json:"ownRules"` // of the plant's
 	Findings []policyFinding  `json:"findings"`
 	Errors   []policy.Failure `json:"errors"`
+	Unknown  []string         `json:"unknown"` // what only the plant knows, so that it was not judged
+}
+
+// unknownHere is what only the plant knows.
+func unknownHere() []string {
+	return []string{"what the plant holds", "which serials it lacks", "its destinations", "its clock"}
 }
 
 // policyFinding is a finding in words.
@@ -82,7 +96,16 @@ func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) 
 	if o.lang != "en" && o.lang != "de" {
 		return &cli.UsageError{What: fmt.Sprintf("there is no language %q; there are: en, de", o.lang), Command: c.CommandPath()}
 	}
-	source, rules, err := readPolicy(c.Context(), o.policy)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	child := judge.Child{Program: self, Args: []string{"judge"}}
+	loaded, err := loadPolicy(c.Context(), child, o.policy)
+	if err != nil {
+		return err
+	}
+	rules, err := policy.Compile(c.Context(), loaded.Source)
 	if err != nil {
 		return err
 	}
@@ -111,16 +134,12 @@ func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) 
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	decision, err := judge.Child{Program: self, Args: []string{"judge"}}.Evaluate(c.Context(), source, input)
+	decision, err := child.Evaluate(c.Context(), loaded.Source, input)
 	if err != nil {
 		return err
 	}
 	doc := policyDocument{
-		File: path, Manifest: b.Digest(), Verdict: decision.Verdict, Policy: decision.PolicyDigest,
+		File: path, Manifest: b.Digest(), Verdict: decision.Verdict, Policy: decision.PolicyDigest, OwnRules: loaded.Own, Unknown: unknownHere(),
 		Findings: inWords(decision.Findings, rules, b.Manifest(), o.lang), Errors: append([]policy.Failure{}, decision.Errors...),
 	}
 	if err := p.app.Print("PolicyCheck", doc, doc.table); err != nil {
@@ -141,18 +160,16 @@ func outcomeOf(v policy.Verdict) error {
 	return cli.Outcome(cli.ExitFailed)
 }
 
-// readPolicy is the library that ships, with the rules and parameters of a
-// folder, if one is named.
-func readPolicy(ctx context.Context, dir string) (policy.Source, *policy.Policy, error) {
-	source, err := policy.Library()
-	if err == nil && dir != "" {
-		source, err = source.Extend(os.DirFS(dir))
+// loadPolicy loads rules as the gate does.
+func loadPolicy(ctx context.Context, child judge.Child, dir string) (judge.Loaded, error) {
+	if dir == "" {
+		return child.Load(ctx, nil, "")
 	}
+	loaded, err := child.Load(ctx, os.DirFS(dir), "")
 	if err != nil {
-		return policy.Source{}, nil, err
+		return loaded, fmt.Errorf("%s: %w", dir, err)
 	}
-	compiled, err := policy.Compile(ctx, source)
-	return source, compiled, err
+	return loaded, nil
 }
 
 // statedFacts looks into the content and states what the gate would.
@@ -172,7 +189,8 @@ func (p *project) statedFacts(ctx context.Context, b *bundle.Bundle, root *signi
 }
 
 // temporary copies a blob, proven, to a file without a name, which is gone
-// when it is closed: what inspects needs to go back and forth in it.
+// when it is closed, before the next is opened: what inspects needs to go back
+// and forth in it.
 func temporary(ctx context.Context, b *bundle.Bundle, d bundle.Digest) (facts.ReadAtCloser, int64, error) {
 	f, err := os.CreateTemp("", "packhof-inspect-")
 	if err != nil {
@@ -185,11 +203,24 @@ func temporary(ctx context.Context, b *bundle.Bundle, d bundle.Digest) (facts.Re
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	size, err := io.Copy(f, blob)
+	size, err := io.Copy(f, untilDone{ctx, blob})
 	if err := errors.Join(err, blob.Close()); err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, size, nil
+}
+
+// untilDone reads until its context ends: a blob may take an hour.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
 }
 
 func inWords(findings []policy.Finding, rules *policy.Policy, m *bundle.Manifest, lang string) []policyFinding {
@@ -215,4 +246,5 @@ func (d *policyDocument) table(w io.Writer) {
 		fmt.Fprintf(w, "\n%s  %s  (%s)\n", strings.ToUpper(string(f.Level)), cli.Clean(f.Title), f.Rule)
 		fmt.Fprintf(w, "  %s: %s\n  hint: %s\n", cli.Clean(f.Subject), cli.Clean(f.Sentence), cli.Clean(f.Remedy))
 	}
+	fmt.Fprintf(w, "\nrules of the plant: %d\nnot known here, so the gate may find more: %s\n", d.OwnRules, strings.Join(d.Unknown, ", "))
 }

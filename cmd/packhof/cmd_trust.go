@@ -290,6 +290,9 @@ func (d *trustDocument) table(w io.Writer) {
 	fmt.Fprintf(w, "root version %d, expires %s; revocations version %d; in %s\n", d.Version, d.Expires.Format(time.DateOnly), d.Revocations, d.Folder)
 	fmt.Fprintf(w, "\nThe plant takes in %s and compares its fingerprint:\n  %s\n", filepath.Join(d.Folder, "root-1.json"), d.First)
 	printWords(w, d.Words)
+	if d.Version > 1 {
+		fmt.Fprintf(w, "\nA gate that has received a bundle since then shows the fingerprint of version %d:\n  %s\n", d.Version, d.Fingerprint)
+	}
 	rows := [][]string{{}, {"ROLE", "NEEDS", "KEYS"}}
 	for _, r := range d.Roles {
 		rows = append(rows, []string{r.Role, fmt.Sprintf("%d of %d", r.Threshold, len(r.Keys)), strings.Join(r.Keys, ", ")})
