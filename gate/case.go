@@ -19,7 +19,7 @@ const (
 	Loading      State = "loading"           // being written to the destinations
 	Loaded       State = "loaded"            // it is there, and was read back
 	PartlyLoaded State = "partly loaded"     // some of it is; release goes on
-	CheckFailed  State = "check failed"      // no verdict could be reached, or what was read back is wrong
+	CheckFailed  State = "check failed"      // no verdict could be reached, so nothing is let in
 	NotGenuine   State = "not genuine"       // end: nobody whom the gate trusts vouches for it
 	Damaged      State = "damaged"           // the medium does not hold what was signed; receive again
 	Blocked      State = "blocked"           // end: the policy, or the floor below it, denies

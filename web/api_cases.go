@@ -100,8 +100,8 @@ func (s *server) apiDecide(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, _, ok := c.Request().BasicAuth(); !ok && !s.console() {
-		return problem.New("login/password-needed", "a decision needs account and password with the request itself")
+	if err := s.withPassword(c, "a decision"); err != nil {
+		return err
 	}
 	var body decisionBody
 	if err := readJSON(c, &body); err != nil {
@@ -112,6 +112,15 @@ func (s *server) apiDecide(c echo.Context) error {
 		return err
 	}
 	return answer(c, decided)
+}
+
+// withPassword refuses what a session that somebody left open must not do: over
+// the network it takes account and password with the request itself.
+func (s *server) withPassword(c echo.Context, what string) error {
+	if _, _, ok := c.Request().BasicAuth(); !ok && !s.console() {
+		return problem.New("login/password-needed", "%s needs account and password with the request itself", what)
+	}
+	return nil
 }
 
 func (s *server) apiPlan(c echo.Context) error {

@@ -27,6 +27,9 @@ func (s *server) apiTrust(c echo.Context) error {
 }
 
 func (s *server) apiChangeTrust(c echo.Context) error {
+	if err := s.withPassword(c, "a change of trust"); err != nil {
+		return err
+	}
 	var body trustBody
 	if err := readJSON(c, &body); err != nil {
 		return err
@@ -62,6 +65,9 @@ func (s *server) apiUsers(c echo.Context) error {
 }
 
 func (s *server) apiAddUser(c echo.Context) error {
+	if err := s.withPassword(c, "a new account"); err != nil {
+		return err
+	}
 	var body accountBody
 	if err := readJSON(c, &body); err != nil {
 		return err
@@ -73,6 +79,9 @@ func (s *server) apiAddUser(c echo.Context) error {
 }
 
 func (s *server) apiSetPassword(c echo.Context) error {
+	if err := s.withPassword(c, "a new password"); err != nil {
+		return err
+	}
 	var body passwordBody
 	if err := readJSON(c, &body); err != nil {
 		return err

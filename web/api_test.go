@@ -264,8 +264,11 @@ func TestSessionOverTheAPI(t *testing.T) {
 		return network.send(request)
 	}
 	read[casesAnswer](t, with("GET", "/cases"), 200)
-	// A session does not decide: whoever does sends the password along.
-	refused(t, with("POST", "/cases/1/decisions"), 401, "login/password-needed")
+	// A session that was left open does not decide, nor does it make somebody
+	// who could: whoever does sends the password along.
+	for _, path := range []string{"/cases/1/decisions", "/users", "/users/anna/password", "/trust"} {
+		refused(t, with("POST", path), 401, "login/password-needed")
+	}
 	if out := with("DELETE", "/session"); out.Code != 204 {
 		t.Errorf("%d", out.Code)
 	}

@@ -18,7 +18,7 @@ import (
 // do.
 func (s *Sink) Plan(ctx context.Context, r *gate.Release) ([]gate.Action, error) {
 	closed := s.explain(s.client.Check(ctx))
-	if closed != nil && reason(closed) == "" {
+	if closed != nil && (reason(closed) == "" || len(r.Artifacts()) == 0) {
 		return nil, closed
 	}
 	var actions []gate.Action
