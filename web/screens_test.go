@@ -432,7 +432,7 @@ func TestDecideAndLoadInTheBrowser(t *testing.T) {
 	loader.get("/cases/1").shows("geladen", "am Ziel geprüft", "notes:1.0", "Laden abgeschlossen")
 	loader.get("/cases?tab=done").shows("Vorgang 1")
 	host := strings.TrimPrefix(l.server.URL, "https://")
-	loader.get("/depot").shows("notes:1.0", "Dateien", "curl --fail --remote-name https://"+host+"/files/notes/1.0/SHA256SUMS", "Vorgang 1")
+	loader.get("/depot").shows("notes:1.0", "Dateien", "curl --fail --cacert gate.pem --remote-name https://"+host+"/files/notes/1.0/SHA256SUMS", "Vorgang 1")
 
 	// The next bundle of the channel shows what it changes.
 	next := l.receive(l.forge(nil))
