@@ -69,6 +69,9 @@ type Summary struct {
 // decide are bound to: that is Review.
 type Case struct {
 	Summary
+	// Known says, in the answer to Receive alone, that all of the bundle was
+	// here already, so that nothing of the medium but its head was read.
+	Known    bool     `json:"known,omitempty"`
 	File     string   `json:"file"`              // name of the file it came in
 	Problem  *Problem `json:"problem,omitempty"` // why it stands where it stands
 	Progress int64    `json:"progress"`          // bytes of its content that are here

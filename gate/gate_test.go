@@ -64,6 +64,9 @@ func TestReceivingTwiceIsOneCase(t *testing.T) {
 	f := l.forge(nil)
 	l.trust(f)
 	first, second := l.mustReceive(f), l.mustReceive(f)
+	if first.Known || !second.Known {
+		t.Errorf("known the first time: %v, the second: %v", first.Known, second.Known)
+	}
 	if first.ID != second.ID {
 		t.Errorf("cases %d and %d", first.ID, second.ID)
 	}

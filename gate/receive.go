@@ -40,13 +40,18 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	if err != nil {
 		return g.caseBeside(ctx, by, id, err)
 	}
-	if err := g.bringContent(ctx, by, id, b, observe); err != nil {
+	copied, err := g.bringContent(ctx, by, id, b, observe)
+	if err != nil {
 		return g.caseBeside(ctx, by, id, err)
 	}
 	if err := g.advance(ctx, by, id, observe); err != nil {
 		return g.caseBeside(ctx, by, id, err)
 	}
-	return g.Case(ctx, by, id)
+	c, err = g.Case(ctx, by, id)
+	if err == nil {
+		c.Known = !copied
+	}
+	return c, err
 }
 
 // fileName is the name of a file on a medium as it may stand in a row: the
@@ -279,27 +284,28 @@ func refusalState(refusal error) (State, bool) {
 }
 
 // bringContent copies what is not here yet. That may be something of a case
-// that is far beyond that: its disk lost it.
-func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, observe func(Progress)) error {
+// that is far beyond that: its disk lost it. Where nothing is lacking, copied is
+// false and the content of the medium is not read.
+func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, observe func(Progress)) (copied bool, err error) {
 	r, err := rowOf(ctx, g.db.read, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	need, err := g.lacks(b)
 	if err != nil || need == 0 && r.State != Received {
-		return err
+		return false, err
 	}
 	if err := g.checkSpace(need); err != nil {
-		return err
+		return false, err
 	}
 	m := b.Manifest()
 	if err := g.fault("copy:before"); err != nil {
-		return err
+		return false, err
 	}
 	if err := b.CopyTo(ctx, g.store, observer(observe, id, "copy", m.Totals.Bytes)); err != nil {
-		return g.copyFailed(ctx, by, r, err)
+		return false, g.copyFailed(ctx, by, r, err)
 	}
-	return g.step(ctx, "verified", func(t *tx) error {
+	return true, g.step(ctx, "verified", func(t *tx) error {
 		if r.State == Received {
 			if err := t.move(ctx, r, Verified, nil); err != nil {
 				return err
