@@ -224,6 +224,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 			}
 			begin, end := w.checkPoints(t, points)
 			for i := begin; i <= end; i++ {
+				if raced && (name != "good" || i%4 != begin%4) {
+					continue
+				}
 				t.Run(strconv.Itoa(i+1)+" "+points[i].Point, func(t *testing.T) {
 					t.Parallel()
 					killAndGoOn(t, p, name, points, i)
