@@ -249,7 +249,17 @@ func (s Source) Rules() map[string]string {
 // Digest names what judges: the rules and their parameters. Tests do not
 // change a verdict and are not part of it.
 func (s Source) Digest() (string, error) {
-	b, err := json.Marshal(map[string]any{"format": "packhof.policy/v1", "modules": s.Rules(), "config": s.Config})
+	return Source{Modules: s.Rules(), Config: s.Config}.digestAs("packhof.policy/v1")
+}
+
+// ProofDigest names all that a proof by tests is about: the rules, their
+// parameters, and the tests.
+func (s Source) ProofDigest() (string, error) { return s.digestAs("packhof.policy-proof/v1") }
+
+// digestAs is of everything in the source; the format keeps digests of
+// different meaning apart.
+func (s Source) digestAs(format string) (string, error) {
+	b, err := json.Marshal(map[string]any{"format": format, "modules": s.Modules, "config": s.Config})
 	if err != nil {
 		return "", fault(codeInvalidData, "the policy cannot be written").because(err)
 	}

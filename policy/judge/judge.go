@@ -1,10 +1,11 @@
 // Package judge runs the policy engine in a bounded child process, so that a
 // rule which never ends, or wants all memory, ends in a decision that blocks
-// and not in a gate that stands still.
+// and not in a gate that stands still. What evaluates rules of a plant runs
+// there: judging, and the tests that prove them.
 //
 // It never lets anything through by itself: a child that crashes, takes too
 // long, or answers something else than was asked gives a decision with the
-// verdict "error".
+// verdict "error", or a policy that is not proven.
 package judge
 
 import (
@@ -24,8 +25,9 @@ import (
 
 // Defaults of Child.
 const (
-	DefaultTimeout = 10 * time.Second
-	DefaultMemory  = 512 << 20 // bytes
+	DefaultTimeout      = 10 * time.Second
+	DefaultProofTimeout = 2 * time.Minute
+	DefaultMemory       = 512 << 20 // bytes
 )
 
 // maxRequest holds the facts, the rules and their configuration, escaped as
@@ -40,17 +42,25 @@ type Child struct {
 	Env     []string // "NAME=value"; all that the child sees of an environment
 	WorkDir string   // absolute, exists; a folder is made in it for each run and removed; "": the system's
 
-	Timeout time.Duration // for everything; 0: DefaultTimeout
-	Memory  int64         // bytes of private memory; 0: DefaultMemory
+	Timeout      time.Duration // for a decision and all around it; 0: DefaultTimeout
+	ProofTimeout time.Duration // for a proof and all around it; 0: DefaultProofTimeout
+	Memory       int64         // bytes of private memory; 0: DefaultMemory
 }
 
+// What a child can be asked to do.
+const (
+	taskJudge = "judge"
+	taskProve = "prove"
+)
+
 // request is what a child reads. The digest is what the caller means to have
-// judged; the child refuses to judge by anything else.
+// judged by, or proven; the child refuses to work on anything else.
 type request struct {
+	Task         string         `json:"task"`
 	Source       policy.Source  `json:"source"`
-	PolicyDigest string         `json:"policyDigest"`
-	Input        jsontext.Value `json:"input"`
-	Milliseconds int64          `json:"milliseconds"` // for judging
+	PolicyDigest string         `json:"policyDigest"` // to prove: of the source with its tests
+	Input        jsontext.Value `json:"input,omitzero"`
+	Milliseconds int64          `json:"milliseconds"` // for the work itself
 }
 
 // Evaluate judges an input by the rules of a source. What goes wrong with the
@@ -70,13 +80,13 @@ func (c Child) Evaluate(ctx context.Context, s policy.Source, in *policy.Input) 
 		return policy.FailedDecision(policyDigest, inputDigest, policy.Failure{Message: message})
 	}
 	ask, err := json.Marshal(request{
-		Source: policy.Source{Modules: s.Rules(), Config: s.Config}, PolicyDigest: policyDigest,
-		Input: document, Milliseconds: judgingTime(c.timeout()).Milliseconds(),
+		Task: taskJudge, Source: policy.Source{Modules: s.Rules(), Config: s.Config}, PolicyDigest: policyDigest,
+		Input: document, Milliseconds: workingTime(c.timeout()).Milliseconds(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("request to the judge: %w", err)
 	}
-	answer, err := c.run(ctx, ask)
+	answer, err := c.run(ctx, ask, c.timeout())
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("judging: %w", context.Cause(ctx))
@@ -93,8 +103,8 @@ func (c Child) Evaluate(ctx context.Context, s policy.Source, in *policy.Input) 
 	return d, nil
 }
 
-// judgingTime leaves the child time to say which rule took too long.
-func judgingTime(whole time.Duration) time.Duration { return whole / 4 * 3 }
+// workingTime leaves the child time to say what took too long.
+func workingTime(whole time.Duration) time.Duration { return whole / 4 * 3 }
 
 func (c Child) timeout() time.Duration {
 	if c.Timeout > 0 {
@@ -103,7 +113,7 @@ func (c Child) timeout() time.Duration {
 	return DefaultTimeout
 }
 
-func (c Child) run(ctx context.Context, ask []byte) (answer []byte, err error) {
+func (c Child) run(ctx context.Context, ask []byte, most time.Duration) (answer []byte, err error) {
 	dir, err := os.MkdirTemp(c.WorkDir, "judge-")
 	if err != nil {
 		return nil, fmt.Errorf("work directory of the judge: %w", err)
@@ -122,7 +132,7 @@ func (c Child) run(ctx context.Context, ask []byte) (answer []byte, err error) {
 	}
 	result, err := child.Run(ctx, child.Spec{
 		Path: c.Program, Args: c.Args, Env: c.Env, Dir: dir, Stdin: ask,
-		MaxOutput: policy.MaxDecision, MaxData: memory, MaxFile: 1, Timeout: c.timeout(), NoNetwork: true,
+		MaxOutput: policy.MaxDecision, MaxData: memory, MaxFile: 1, Timeout: most, NoNetwork: true,
 	})
 	return result.Stdout, err
 }
@@ -136,19 +146,15 @@ func describe(e *child.Error) string {
 	return text
 }
 
-// Serve is the child's side: it reads one request, judges, and writes one
-// decision. An error means that nothing was written; the caller prints it to
+// Serve is the child's side: it reads one request, does the task, and writes
+// one answer: a decision, or a proof. An error means that nothing was written; the caller prints it to
 // standard error and ends with an exit code that is not 0.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ask, err := readRequest(in)
 	if err != nil {
 		return err
 	}
-	d, err := ask.judge(ctx)
-	if err != nil {
-		return err
-	}
-	answer, err := d.Encode()
+	answer, err := ask.work(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,6 +182,29 @@ func readRequest(in io.Reader) (*request, error) {
 	return &ask, nil
 }
 
+func (r *request) work(ctx context.Context) ([]byte, error) {
+	switch r.Task {
+	case taskJudge:
+		d, err := r.judge(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return d.Encode()
+	case taskProve:
+		return r.prove(ctx)
+	}
+	return nil, fmt.Errorf("the judge knows no task %.80q", r.Task)
+}
+
+// bounded gives a context that ends when time or memory run out; stop ends the
+// watching.
+func (r *request) bounded(ctx context.Context) (watched context.Context, stop func()) {
+	limit := time.Duration(r.Milliseconds) * time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %s", limit))
+	ctx, unwatch := within(ctx)
+	return ctx, func() { unwatch(); cancel() }
+}
+
 // judge gives a decision that failed where the policy is at fault, so that the
 // reason reaches people whole.
 func (r *request) judge(ctx context.Context) (*policy.Decision, error) {
@@ -183,10 +212,7 @@ func (r *request) judge(ctx context.Context) (*policy.Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := time.Duration(r.Milliseconds) * time.Millisecond
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %s", limit))
-	defer cancel()
-	ctx, stop := within(ctx)
+	ctx, stop := r.bounded(ctx)
 	defer stop()
 	p, err := policy.Compile(ctx, r.Source)
 	if err != nil {

@@ -52,6 +52,10 @@ func play(role string) int {
 		text = strings.Replace(text, `"verdict":"deny"`, `"verdict":"allow"`, 1)
 	case "forgetful":
 		text = `{"errors":[],"findings":[],"inputDigest":"` + digestIn(text, "inputDigest") + `","policyDigest":"","verdict":"allow"}`
+	case "unasked":
+		text = strings.Replace(text, digestIn(text, "proofDigest"), "sha256:"+strings.Repeat("0", 64), 1)
+	case "denying":
+		text = `{"proofDigest":"` + digestIn(text, "proofDigest") + `","refusal":{"code":"usage","text":"","evidence":[],"remedy":""}}`
 	case "elsewhere":
 		text = strings.Replace(text, digestIn(text, "inputDigest"), "sha256:"+strings.Repeat("0", 64), 1)
 	case "flood":
@@ -237,7 +241,7 @@ func TestCallersEndIsAnErrorAndNoDecision(t *testing.T) {
 }
 
 func TestServeRefusesWhatIsNoRequest(t *testing.T) {
-	for _, text := range []string{"", "{}", "null", `{"source":{},"policyDigest":"","input":{},"milliseconds":1000}`, `{"unknown":1}`, strings.Repeat(" ", 8)} {
+	for _, text := range []string{"", "{}", "null", `{"task":"judge","source":{},"policyDigest":"","input":{},"milliseconds":1000}`, `{"task":"prove","source":{},"policyDigest":"","milliseconds":1000}`, `{"task":"allow","source":{},"policyDigest":"","milliseconds":1000}`, `{"unknown":1}`, strings.Repeat(" ", 8)} {
 		var answer bytes.Buffer
 		if err := judge.Serve(t.Context(), strings.NewReader(text), &answer); err == nil || answer.Len() != 0 {
 			t.Errorf("%q: error %v, answer %q", text, err, answer.String())
@@ -246,7 +250,8 @@ func TestServeRefusesWhatIsNoRequest(t *testing.T) {
 }
 
 func FuzzServe(f *testing.F) {
-	f.Add([]byte(`{"source":{"modules":{},"config":{}},"policyDigest":"","input":{},"milliseconds":1000}`))
+	f.Add([]byte(`{"task":"prove","source":{"modules":{},"config":{}},"policyDigest":"","milliseconds":1000}`))
+	f.Add([]byte(`{"task":"judge","source":{"modules":{},"config":{}},"policyDigest":"","input":{},"milliseconds":1000}`))
 	f.Fuzz(func(t *testing.T, ask []byte) {
 		var answer bytes.Buffer
 		if err := judge.Serve(t.Context(), bytes.NewReader(ask), &answer); err != nil && answer.Len() != 0 {
