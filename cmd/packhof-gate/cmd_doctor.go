@@ -15,8 +15,10 @@ func newDoctor(s *site) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Look whether the gate is in order",
-		Long: `Look whether the gate is in order: database, audit log, content, trust, clock,
-policy, destinations. Nothing is changed.
+		Long: `Look whether the gate is in order: modes of the data directory, space, trust
+root, clock, audit log, policy and the folder with rules of your own, people,
+destinations, and cases that are stuck. Nothing is changed. Content is not read:
+a release proves what it loads.
 
 EXIT STATUS
   0  in order, perhaps with warnings
@@ -34,17 +36,20 @@ func runDoctor(s *site, c *cobra.Command) error {
 		if _, err := api.call(c.Context(), http.MethodGet, "doctor", nil, &doc); err != nil {
 			return err
 		}
+		if i := slices.IndexFunc(doc.Checks, func(c gate.Check) bool { return c.Name == "policy" }); i >= 0 {
+			doc.Checks = slices.Insert(doc.Checks, i+1, s.doctorRules(c.Context(), doc.Checks[i].Detail))
+		}
 		err := s.app.Print("Doctor", doc, func(w io.Writer) {
 			rows := [][]string{}
 			for _, check := range doc.Checks {
-				rows = append(rows, []string{check.Name, string(check.Result), check.Detail})
+				rows = append(rows, []string{check.Name, check.Result, check.Detail})
 				if check.Remedy != "" {
 					rows = append(rows, []string{"", "", "hint: " + check.Remedy})
 				}
 			}
 			cli.Table(w, rows)
 		})
-		if err == nil && slices.ContainsFunc(doc.Checks, func(c gate.Check) bool { return string(c.Result) == "failed" }) {
+		if err == nil && slices.ContainsFunc(doc.Checks, func(c gate.Check) bool { return c.Result == gate.CheckBad }) {
 			return cli.Outcome(cli.ExitFailed)
 		}
 		return err

@@ -28,8 +28,8 @@ func newInit(s *site) *cobra.Command {
 		Use:   "init",
 		Short: "Make the data directory of a new gate",
 		Long: `Make the data directory: keys, TLS certificate, database, store, a commented
-gate.yaml, the first account, and enrol.json, which the connected side needs.
-A folder that holds anything else is refused.
+gate.yaml, an empty folder for rules of your own, the first account, and
+enrol.json, which the connected side needs. A folder that holds anything else is refused.
 
 The first account has the roles officer and admin. Its password comes from
 the terminal, or see  packhof-gate help environment.`,
@@ -69,6 +69,9 @@ func runInit(s *site, c *cobra.Command, o initOptions) error {
 		return err
 	}
 	if err := cas.WriteBytes(s.configPath(), 0o600, []byte(template)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(s.dir, "policy"), 0o700); err != nil {
 		return err
 	}
 	enrol := filepath.Join(s.dir, "enrol.json")
@@ -125,7 +128,7 @@ kind: Gate
 #   review: 1
 
 # Rules of your own (*.rego) and parameters of the rules that ship
-# (config.json): docs/policy.md. The folder need not exist.
+# (config.json): docs/policy.md. The folder may be empty and has to be there.
 # policy: policy
 
 # Bounds of the process that evaluates the policy.

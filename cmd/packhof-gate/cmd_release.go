@@ -17,7 +17,7 @@ func newRelease(s *site) *cobra.Command {
 		Use:   "release CASE",
 		Short: "Load what was approved to the destinations",
 		Long: `Check everything again, load the artifacts to every destination that accepts
-them, then set their names, and read back what is there. Running it again goes
+them, then set their names, and check what is there. Running it again goes
 on where it was interrupted.
 
 EXIT STATUS

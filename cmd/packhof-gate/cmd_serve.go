@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -250,15 +251,25 @@ func (d *daemon) end(servers map[net.Listener]*http.Server, halt func()) error {
 	return errors.Join(err, errors.New("something did not end when it was told to"))
 }
 
-// settle waits until nothing runs any more, for at most so long. What requests
-// began is waited for after the requests, which may begin more.
+// settle waits until nothing runs any more, for at most so long. All servers
+// close their listeners at once, since one that still accepts while another
+// waits would take what is halted next. What requests began is waited for after
+// the requests, which may begin more.
 func (d *daemon) settle(servers map[net.Listener]*http.Server, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
+	var stopping sync.WaitGroup
+	var late atomic.Bool
 	for _, server := range servers {
-		if server.Shutdown(ctx) != nil {
-			return false
-		}
+		stopping.Go(func() {
+			if server.Shutdown(ctx) != nil {
+				late.Store(true)
+			}
+		})
+	}
+	stopping.Wait()
+	if late.Load() {
+		return false
 	}
 	done := make(chan struct{})
 	go func() { d.tasks.Wait(); close(done) }()

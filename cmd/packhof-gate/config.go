@@ -25,7 +25,7 @@ type config struct {
 	Listen       string            `json:"listen,omitempty" jsonschema_description:"address and port of serve; default 127.0.0.1:8443, all addresses: \":8443\""`
 	TLS          tlsFiles          `json:"tls,omitempty" jsonschema_description:"certificate of serve; default: the one that init made"`
 	Approvals    approvals         `json:"approvals,omitempty" jsonschema_description:"how many people have to approve, by verdict"`
-	Policy       string            `json:"policy,omitempty" jsonschema_description:"folder with rules of the plant's own (*.rego) and parameters (config.json); default policy"`
+	Policy       string            `json:"policy,omitempty" jsonschema_description:"folder with rules of the plant's own (*.rego) and parameters (config.json), which has to be there; default policy, which init makes"`
 	Judge        judgeBounds       `json:"judge,omitempty" jsonschema_description:"bounds of the process that evaluates the policy"`
 	Destinations []destinationSpec `json:"destinations,omitempty" jsonschema_description:"where released artifacts are loaded, beside the depot"`
 }

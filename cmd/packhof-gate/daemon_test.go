@@ -2,13 +2,60 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"testing"
 	"time"
 )
+
+// ending is a daemon with one request in flight, about to be told to end.
+type ending struct {
+	daemon   *daemon
+	server   *http.Server
+	listener net.Listener
+	release  chan struct{} // closed: the request ends by itself
+	served   chan error
+	answered chan struct{}
+}
+
+// inFlight starts a server with a request that ends when it is released, and,
+// if it obeys, when its context ends.
+func inFlight(t *testing.T, working context.Context, d *daemon, obeys bool) *ending {
+	t.Helper()
+	e := &ending{daemon: d, release: make(chan struct{}), served: make(chan error, 1), answered: make(chan struct{})}
+	asked := make(chan struct{})
+	e.server = d.server(working, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		halted := r.Context().Done()
+		if !obeys {
+			halted = nil
+		}
+		select {
+		case <-halted:
+		case <-e.release:
+		}
+	}))
+	var err error
+	if e.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	go func() { e.served <- e.server.Serve(e.listener) }()
+	go func() {
+		defer close(e.answered)
+		response, err := http.Get("http://" + e.listener.Addr().String())
+		if err == nil {
+			_, _ = io.Copy(io.Discard, response.Body) // whatever it is
+			_ = response.Body.Close()
+		}
+	}()
+	<-asked
+	return e
+}
 
 // What runs when a serve is told to end gets some time, then has its context
 // ended; what does not obey is an error. Nothing new is taken meanwhile.
@@ -27,53 +74,110 @@ func TestEndOfServe(t *testing.T) {
 			t.Parallel()
 			working, halt := context.WithCancel(t.Context())
 			defer halt()
-			asked, release := make(chan struct{}), make(chan struct{})
 			d := &daemon{log: slog.New(slog.DiscardHandler), grace: c.grace, halt: 100 * time.Millisecond}
-			server := d.server(working, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				close(asked)
-				if c.obeys {
-					select {
-					case <-r.Context().Done():
-					case <-release:
-					}
-					return
-				}
-				<-release
-			}))
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			served := make(chan error, 1)
-			go func() { served <- server.Serve(listener) }()
-			answered := make(chan struct{})
-			go func() {
-				defer close(answered)
-				response, err := http.Get("http://" + listener.Addr().String())
-				if err == nil {
-					_, _ = io.Copy(io.Discard, response.Body) // whatever it is
-					_ = response.Body.Close()
-				}
-			}()
-			<-asked
+			e := inFlight(t, working, d, c.obeys)
 			if c.ends {
-				close(release)
+				close(e.release)
 			}
-			err = d.end(map[net.Listener]*http.Server{listener: server}, halt)
+			err := d.end(map[net.Listener]*http.Server{e.listener: e.server}, halt)
 			if (err != nil) != c.failing {
 				t.Errorf("it ended with %v", err)
 			}
 			if !c.ends {
-				close(release)
+				close(e.release)
 			}
-			<-answered
-			if err := <-served; err != http.ErrServerClosed {
+			<-e.answered
+			if err := <-e.served; err != http.ErrServerClosed {
 				t.Errorf("serving ended with %v", err)
 			}
 			if working.Err() == nil {
 				t.Error("what outlives requests was not told to end")
 			}
 		})
+	}
+}
+
+// face is a listener with a server behind it that has a request in flight.
+type face struct {
+	network, address string
+	listener         net.Listener
+	server           *http.Server
+	closed           chan struct{} // when it has stopped accepting, with requests in flight or without
+}
+
+// busyFace serves on a listener, sends a request over dial, and waits until
+// it is being worked on. The request ends when the server's context does.
+func busyFace(t *testing.T, working context.Context, d *daemon, l net.Listener, client *http.Client, url string) face {
+	t.Helper()
+	asked := make(chan struct{})
+	f := face{network: l.Addr().Network(), address: l.Addr().String(), listener: l, closed: make(chan struct{})}
+	f.server = d.server(working, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}))
+	answered := make(chan struct{})
+	var served error
+	go func() {
+		defer close(f.closed)
+		served = f.server.Serve(l)
+	}()
+	go func() {
+		defer close(answered)
+		response, err := client.Get(url)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	<-asked
+	t.Cleanup(func() {
+		<-answered
+		if <-f.closed; served != http.ErrServerClosed {
+			t.Errorf("serving %s ended with %v", f.network, served)
+		}
+	})
+	return f
+}
+
+// While the requests of one side are waited for, the other side takes nothing
+// new either: neither the socket nor the network.
+func TestEndClosesBothListeners(t *testing.T) {
+	t.Parallel()
+	working, halt := context.WithCancel(t.Context())
+	defer halt()
+	d := &daemon{log: slog.New(slog.DiscardHandler), grace: time.Minute, halt: time.Minute}
+
+	template := httptest.NewTLSServer(nil) // for its certificate
+	defer template.Close()
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := busyFace(t, working, d, tls.NewListener(plain, &tls.Config{Certificates: template.TLS.Certificates}), template.Client(), "https://"+plain.Addr().String())
+	unix, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := busyFace(t, working, d, unix, &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", unix.Addr().String())
+	}}}, "http://gate")
+
+	ended := make(chan error, 1)
+	go func() {
+		ended <- d.end(map[net.Listener]*http.Server{network.listener: network.server, socket.listener: socket.server}, halt)
+	}()
+	for _, f := range []face{network, socket} {
+		select {
+		case <-f.closed:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s still accepts while requests are waited for", f.network)
+		}
+		if conn, err := net.Dial(f.network, f.address); err == nil {
+			t.Errorf("%s accepts while requests are waited for: %v", f.network, conn.Close())
+		}
+	}
+	halt() // both requests end
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

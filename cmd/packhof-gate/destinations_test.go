@@ -1,10 +1,13 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/testkit"
@@ -28,6 +31,16 @@ func (l *lab) checkRelease(exit int, code string, state gate.State) {
 	if got := l.state("1"); got != state {
 		l.t.Errorf("the case is %s, want %s", got, state)
 	}
+}
+
+// hangUp ends the connection before the server has seen the request.
+func hangUp(m testkit.Match) testkit.Fault {
+	return testkit.Answer(func(_ http.ResponseWriter, r *http.Request) bool {
+		if m(r) {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
 }
 
 // A destination that does not answer, or does not let us in, keeps the release
@@ -57,11 +70,31 @@ func TestDestinationFailsFirst(t *testing.T) {
 		harbor(r)(l)
 		l.must("receive", bundleFile)
 		l.approve("1")
-		r.SetFault(testkit.CutAfter(testkit.Everything, 0))
-		l.checkRelease(21, "code: destination/unreachable ", gate.Approved)
+		r.SetFault(hangUp(testkit.Everything))
+		l.checkRelease(21, "code: destination/unreachable ", gate.Approved) // nothing was put anywhere
 		r.SetFault(nil)
 		l.checkRelease(0, "", gate.Loaded)
 	})
+	t.Run("takes content and no name", func(t *testing.T) {
+		t.Parallel()
+		l, r := template.clone(t), testkit.NewRegistry(t, testkit.WithTLS())
+		harbor(r)(l)
+		l.must("receive", bundleFile)
+		l.approve("1")
+		r.SetFault(hangUp(func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/manifests/1")
+		}))
+		l.checkRelease(21, "code: destination/unreachable ", gate.PartlyLoaded) // the content is there
+		r.SetFault(nil)
+		l.checkRelease(0, "", gate.Loaded)
+	})
+}
+
+// Where a destination is, and what lets us in there.
+func TestDestinationIsConfigured(t *testing.T) {
+	t.Parallel()
+	template := newLab(t)
+	template.exported()
 	// A destination that is another one than was approved has to be approved.
 	t.Run("is another one", func(t *testing.T) {
 		t.Parallel()
@@ -105,6 +138,31 @@ func TestBucket(t *testing.T) {
 	}
 }
 
+// needMounts skips a test where the kernel lets nobody mount anything, which is
+// so for many users and in many containers. A root that may is no reason.
+func needMounts(l *lab) {
+	l.t.Helper()
+	err := l.command(testkit.Tool(l.t, "unshare"), "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt").Run()
+	switch {
+	case err == nil:
+	case os.Getenv("PACKHOF_REQUIRE_TOOLS") == "1" && mayMount(l):
+		l.t.Fatalf("no file systems of one's own, although this process may mount: unshare -rm: %v", err)
+	default:
+		l.t.Skipf("no file systems of one's own here: unshare -rm: %v", err)
+	}
+}
+
+// mayMount tells whether this process has CAP_SYS_ADMIN.
+func mayMount(l *lab) bool {
+	l.t.Helper()
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&head, &sets[0]); err != nil {
+		l.t.Fatal(err)
+	}
+	return sets[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
 // A full disk ends a receive with a clear word, and nothing half is left; with
 // space, the same command goes on.
 func TestDiskIsFull(t *testing.T) {
@@ -112,9 +170,7 @@ func TestDiskIsFull(t *testing.T) {
 	l := newLab(t)
 	l.write("notes/large.bin", string(testkit.Bytes("large", 6<<20)))
 	l.exported()
-	if err := l.command("unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt").Run(); err != nil {
-		t.Skipf("no file systems of one's own here: unshare -rm: %v", err)
-	}
+	needMounts(l)
 	o := l.finish(l.command("unshare", "-rm", "sh", "-euc", `
 		cp -r data/store copy; mount -t tmpfs -o size=3m tmpfs data/store; cp -r copy/. data/store; rm -r copy
 		status=0

@@ -131,6 +131,7 @@ func (l *lab) checkUnloaded(cases int) {
 	l.remove("data/gate.yaml") // which may be what was wrong
 	l.write("data/gate.yaml", "apiVersion: packhof/v1\nkind: Gate\n")
 	l.remove("data/policy")
+	l.mkdir("data/policy")
 	all := l.cases()
 	if len(all) != cases {
 		l.t.Errorf("%d cases, want %d", len(all), cases)
@@ -263,6 +264,9 @@ func configFailures() []failure {
 		bad("authority missing", destination(append(registry, "caFile: ca.pem")...), "config/invalid"),
 		bad("authority that is none", both(with("data/ca.pem", "hello\n"), destination(append(registry, "caFile: ca.pem")...)), "config/invalid"),
 		bad("field of another type", destination(append(registry, "bucket: plant")...), "config/invalid"),
+		bad("policy: folder missing", without("data/policy"), "config/invalid"),
+		bad("policy: named folder missing", withConfig("listen: :8443", "policy: polcy"), "config/invalid"),
+		bad("policy: file instead of a folder", both(with("data/rules", "hello\n"), withConfig("policy: rules")), "config/invalid"),
 		bad("policy: unknown file", with("data/policy/README.md", "hello\n"), "policy/unknown-file"),
 		bad("policy: unknown parameter", with("data/policy/config.json", `{"allowed_source":["x"]}`), "policy/invalid-config"),
 		bad("policy: rule that does not compile", with("data/policy/own.rego", "package packhof.rules.own\n\nfindings contains x if { true }\n"), "policy/invalid-rule"),
@@ -327,10 +331,18 @@ func commandFailures() []failure {
 // longName leaves no room for the socket behind it.
 var longName = strings.Repeat("d", 105)
 
+// receiving fails in a receive of the bundle on the medium.
+func receiving(name string, given func(*lab), exit int, code string, cases int) failure {
+	return failure{name: "receive: " + name, given: given, run: []string{"receive", bundleFile}, exit: exit, code: code, cases: cases}
+}
+
 func receiveFailures() []failure {
-	bad := func(name string, given func(*lab), exit int, code string, cases int) failure {
-		return failure{name: "receive: " + name, given: given, run: []string{"receive", bundleFile}, exit: exit, code: code, cases: cases}
-	}
+	return slices.Concat(mediumFailures(), trustFailures(), freshnessFailures(), policyFailures())
+}
+
+// mediumFailures are bundles that are damaged, or none.
+func mediumFailures() []failure {
+	bad := receiving
 	return []failure{
 		bad("nothing there", without(bundleFile), 1, "file/missing", 0),
 		{name: "receive: folder without a bundle", run: []string{"receive", "notes"}, exit: 2, code: "receive/no-bundle"},
@@ -345,6 +357,13 @@ func receiveFailures() []failure {
 		bad("a byte of the signature", func(l *lab) { l.flip(bundleFile, "signatures/", `"signature":"ME`, `"signature":"MF`) }, 10, "signing/not-genuine", 1),
 		bad("an entry that leads out", func(l *lab) { l.rename(bundleFile, "oci-layout", "../outside") }, 11, "volume/damaged", 0),
 		bad("an absolute entry", func(l *lab) { l.rename(bundleFile, "oci-layout", "/etc/shado") }, 11, "volume/damaged", 0),
+	}
+}
+
+// trustFailures are bundles that are whole, and not for this gate to trust.
+func trustFailures() []failure {
+	bad := receiving
+	return []failure{
 		bad("of a stranger", func(l *lab) { l.write(bundleFile, l.forge(stranger, 1, nil)) }, 10, "signing/not-genuine", 1),
 		bad("of a stranger with a trust root", func(l *lab) { l.write(bundleFile, string(testkit.Forge(l.t, nil).Volume)) }, 10, "signing/root-conflict", 1),
 		bad("no trust root yet", func(l *lab) {
@@ -358,6 +377,13 @@ func receiveFailures() []failure {
 			l.write("root.json", root)
 			l.must("trust", "init", "root.json", "--fingerprint", l.fingerprint("root.json"))
 		}, 12, "audience/other", 1),
+	}
+}
+
+// freshnessFailures are genuine bundles that are not the next of their channel.
+func freshnessFailures() []failure {
+	bad := receiving
+	return []failure{
 		bad("older", func(l *lab) {
 			l.must("receive", bundleFile)
 			first := l.manifest()
@@ -375,6 +401,13 @@ func receiveFailures() []failure {
 			l.must("receive", bundleFile)
 			l.write(bundleFile, l.twin("notes/README.md", "read me twice\n"))
 		}, 12, "freshness/equivocation", 2),
+	}
+}
+
+// policyFailures are those of the policy, and of looking without receiving.
+func policyFailures() []failure {
+	bad := receiving
+	return []failure{
 		bad("denied by the policy", func(l *lab) {
 			l.write("data/policy/config.json", `{"allowed_sources":["registry.example"]}`)
 		}, 12, "policy/denied", 1),

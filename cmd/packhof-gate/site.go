@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
-	"github.com/packhof/packhof/policy/judge"
 	"github.com/packhof/packhof/web"
 )
 
@@ -66,27 +64,6 @@ func inOurWords(err error) error {
 	return err
 }
 
-// policySource is the library that ships, with the rules and parameters of
-// the plant's folder, if there is one.
-func (s *site) policySource(ctx context.Context) (policy.Source, error) {
-	library, err := policy.Library()
-	if err != nil {
-		return policy.Source{}, err
-	}
-	dir := s.path(s.config.Policy)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return library, nil
-	}
-	whole, err := library.Extend(os.DirFS(dir))
-	if err == nil && whole.Adds(library) {
-		err = policy.CheckTests(ctx, whole) // what nothing proves judges nothing
-	}
-	if err != nil {
-		return policy.Source{}, fmt.Errorf("%s: %w", dir, err)
-	}
-	return whole, nil
-}
-
 // openGate opens the data directory in this process: a *gate.BusyError if
 // another has it.
 func (s *site) openGate(ctx context.Context) (*gate.Gate, error) {
@@ -98,7 +75,12 @@ func (s *site) openGate(ctx context.Context) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := s.policySource(ctx)
+	self, err := startedProgram()
+	if err != nil {
+		return nil, err
+	}
+	child := s.judgeChild(self)
+	source, err := s.provenPolicy(ctx, child)
 	if err != nil {
 		return nil, err
 	}
@@ -106,38 +88,11 @@ func (s *site) openGate(ctx context.Context) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	bounded, err := s.boundedJudge(source)
-	if err != nil {
-		return nil, err
-	}
 	g, err = gate.Open(ctx, gate.Options{
-		Dir: s.dir, Clock: s.app.Now, Program: program(), Destinations: destinations, Policy: compiled, Judge: bounded,
+		Dir: s.dir, Clock: s.app.Now, Program: program(), Destinations: destinations, Policy: compiled, Judge: &boundedJudge{child: child, program: self, source: source},
 		Approvals: gate.Approvals{Allow: *s.config.Approvals.Allow, Review: *s.config.Approvals.Review},
 	})
 	return g, err
-}
-
-// boundedJudge runs this program again, as "packhof-gate judge", within
-// bounds.
-func (s *site) boundedJudge(source policy.Source) (*boundedJudge, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return &boundedJudge{source: source, child: judge.Child{
-		Program: self, Args: []string{"judge"}, Timeout: time.Duration(s.config.Judge.Timeout), Memory: int64(s.config.Judge.Memory),
-	}}, nil
-}
-
-// boundedJudge is the gate's judge: the policy in force, in a child process.
-type boundedJudge struct {
-	child  judge.Child
-	source policy.Source
-}
-
-// Evaluate implements gate.Judge.
-func (j *boundedJudge) Evaluate(ctx context.Context, in *policy.Input) (*policy.Decision, error) {
-	return j.child.Evaluate(ctx, j.source, in)
 }
 
 // connect gives a client of the gate: of a serve that runs, or of a gate in
