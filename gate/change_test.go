@@ -515,3 +515,71 @@ func TestWhatTheGateHasNotSetIsNotOverwritten(t *testing.T) {
 		t.Errorf("%v: %s", err, c.State)
 	}
 }
+
+// TestTreesDoNotLieInOneAnother: "notes" 1.0 with a file data/values.csv and
+// "notes/1.0" data with a file values.csv would be one path.
+func TestTreesDoNotLieInOneAnother(t *testing.T) {
+	l := newLab(t)
+	first := l.forge(nil)
+	l.trust(first)
+	id := l.mustReceive(first).ID
+	l.approve(id)
+	l.mustRelease(id)
+	nested := func(names ...string) *testkit.Forged {
+		head := first.Head
+		before := head.Digest()
+		f := l.forge(nil)
+		m := f.Manifest
+		m.Serial, m.Previous = 2, &before
+		m.Artifacts, m.Blobs, m.Totals = nil, nil, bundle.Totals{}
+		for _, name := range names {
+			f.AddTree(t, bundle.Files, name, []bundle.File{{Path: "values.csv", Size: 60, Digest: f.Content.Add(testkit.Bytes(name, 60))}})
+		}
+		b, err := bundle.EncodeManifest(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Seal(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	c := l.mustReceive(nested("notes/1.0/data"))
+	l.approve(c.ID)
+	if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); codeOf(err) != "destination/name-taken" {
+		t.Errorf("inside what is there: %v", err)
+	}
+	l = newLab(t)
+	first = l.forge(nil)
+	l.trust(first)
+	l.mustReceive(first)
+	c = l.mustReceive(nested("a", "a/1.0/b"))
+	l.approve(c.ID)
+	if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); codeOf(err) != "destination/collision" {
+		t.Errorf("inside one another: %v", err)
+	}
+}
+
+func TestAGateWithoutItsDatabaseDoesNotBeginAnew(t *testing.T) {
+	l := newLab(t)
+	if err := l.gate.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"gate.db", "gate.db-wal", "gate.db-shm"} {
+		if err := os.Remove(filepath.Join(l.dir, name)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := gate.Open(t.Context(), l.options()); codeOf(err) != "gate/no-database" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNamesWithoutALatinLetterStayApart(t *testing.T) {
+	naming := gate.DefaultNaming()
+	one := naming.Name(bundle.Artifact{Name: "日本", Version: "一"})
+	two := naming.Name(bundle.Artifact{Name: "中国", Version: "二"})
+	if one.Repository == two.Repository || one.Tag == two.Tag {
+		t.Errorf("%s and %s", one, two)
+	}
+}

@@ -106,6 +106,11 @@ func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// A gate that lost its rows must not begin anew as if nothing had been.
+	if _, err := os.Stat(filepath.Join(o.Dir, fileDatabase)); errors.Is(err, os.ErrNotExist) {
+		return nil, problem.New("gate/no-database", "the gate in %s has lost its database", o.Dir).
+			With("missing:  " + filepath.Join(o.Dir, fileDatabase)).Hint("bring it back from a backup; cases, names and trust are in it")
+	}
 	lock, err := takeLock(o.Dir)
 	if err != nil {
 		return nil, err

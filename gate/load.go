@@ -230,9 +230,37 @@ func (g *Gate) releaseFor(ctx context.Context, q queryer, r *row, b *bundle.Bund
 		default:
 			name.Replaces = &before.digest
 		}
+		if err := freeOfOthers(ctx, q, d.Name, name); err != nil {
+			return nil, err
+		}
 		release.artifacts, release.places, release.names = append(release.artifacts, a), append(release.places, i), append(release.names, name)
 	}
 	return release, nil
+}
+
+// freeOfOthers refuses a tree whose files would lie inside another tree, or the
+// other way round: under one path there would be two files.
+func freeOfOthers(ctx context.Context, q queryer, destination string, n Name) error {
+	if !n.Kind.IsTree() {
+		return nil
+	}
+	folder := n.folder()
+	others, err := rowsOf(ctx, q, func(s scanner) (Name, error) {
+		var other Name
+		return other, s.Scan(&other.Repository, &other.Tag, &other.Kind)
+	}, `SELECT repository, tag, kind FROM name WHERE destination = ? AND NOT (repository = ? AND tag = ?)
+		AND (substr(repository || '/' || tag || '/', 1, length(?)) = ? OR substr(?, 1, length(repository) + length(tag) + 2) = repository || '/' || tag || '/')`,
+		destination, n.Repository, n.Tag, folder, folder, folder)
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		if other.Kind.IsTree() {
+			return problem.New("destination/name-taken", "the files of %s at %s would lie inside those of %s, or the other way round", n, destination, other).
+				Hint("give the destination another naming, with {kind} for example, or the artifact another name")
+		}
+	}
+	return nil
 }
 
 // loadTo brings a case to one destination.

@@ -68,10 +68,14 @@ func repositoryOf(s string) string {
 		name = strings.TrimRight(name[:maxRepository], "/._-")
 	}
 	if name == "" {
-		return "unnamed"
+		return stranger(s)
 	}
 	return name
 }
+
+// stranger is a name for what has no letter that a name may have: one of its
+// own for each text.
+func stranger(s string) string { return "x" + digestOf([]byte(s)).Short() }
 
 // component keeps letters and digits; anything between them becomes one
 // separator, the one that stood there if it may stand in a name.
@@ -109,10 +113,32 @@ func tagOf(s string) string {
 	if len(tag) > maxTag {
 		tag = tag[:maxTag]
 	}
-	if tag == "" {
-		return "unnamed"
+	if strings.Trim(tag, "._-") == "" {
+		return stranger(s)
 	}
 	return tag
+}
+
+// folder is the path that a tree has wherever files have paths.
+func (n Name) folder() string { return n.Repository + "/" + n.Tag + "/" }
+
+// noneInside refuses trees of which one would lie inside the other: under one
+// path there would be two files.
+func (d *Destination) noneInside(names map[int]Name) error {
+	var trees []Name
+	for _, n := range names {
+		if n.Kind.IsTree() {
+			trees = append(trees, n)
+		}
+	}
+	slices.SortFunc(trees, func(a, b Name) int { return strings.Compare(a.folder(), b.folder()) })
+	for i := 1; i < len(trees); i++ {
+		if strings.HasPrefix(trees[i].folder(), trees[i-1].folder()) {
+			return problem.New("destination/collision", "the files of %s at %s would lie inside those of %s", trees[i], d.Name, trees[i-1]).
+				Hint("tell them apart in the destination's naming, with {kind} for example")
+		}
+	}
+	return nil
 }
 
 // names gives the name of each artifact that a destination accepts. Two that
@@ -133,5 +159,5 @@ func (d *Destination) names(artifacts []bundle.Artifact) (map[int]Name, error) {
 		taken[name.String()] = a
 		names[i] = name
 	}
-	return names, nil
+	return names, d.noneInside(names)
 }

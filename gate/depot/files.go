@@ -46,6 +46,12 @@ func (s *server) answerFiles(w http.ResponseWriter, r *http.Request) error {
 	if inside != "" && inside != sumsName {
 		return s.file(w, r, tag, inside)
 	}
+	select {
+	case s.lists <- struct{}{}:
+		defer func() { <-s.lists }()
+	case <-r.Context().Done():
+		return context.Cause(r.Context())
+	}
 	files, err := s.store.Files(r.Context(), tag.Repository, tag.Tag)
 	if err != nil {
 		return err

@@ -28,7 +28,6 @@ type tree struct {
 
 func (t *tree) key(path string) string { return folder(t.name) + path }
 
-
 // treeOf lays an artifact out. An artifact that cannot be is a
 // destination/refused, or an s3/key.
 func (s *Sink) treeOf(r *gate.Release, a bundle.Artifact) (*tree, error) {

@@ -6,6 +6,7 @@ func gateEntries() []Entry {
 	return []Entry{
 		{"audit/broken", ExitFailed, "The audit log was changed from outside: its entries and hashes do not fit together.", "stop, keep the data directory as it is, and compare it with the last backup"},
 		{"gate/busy", ExitFailed, "Another process works in the gate's data directory, and it is no serve that could be asked.", "wait for it to end"},
+		{"gate/no-database", ExitFailed, "The data directory of a gate has lost its database, which holds cases, names and trust.", "bring it back from a backup"},
 		{"gate/none", ExitUsage, "A folder is no data directory of a gate.", "packhof-gate init"},
 		{"gate/full", ExitFailed, "There is not enough space for a bundle. Nothing of it was copied.", "free space, or move the data directory to a larger disk"},
 		{"receive/no-bundle", ExitUsage, "A folder holds no bundle.", ""},
