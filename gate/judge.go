@@ -5,7 +5,6 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/problem"
@@ -301,11 +300,15 @@ func notDecided(d *policy.Decision) error {
 	var evidence []string
 	for _, e := range d.Errors {
 		if len(evidence) < maxEvidence {
-			evidence = append(evidence, strings.TrimSpace("rule:  "+e.Rule+" "+e.Message))
+			who := "rule " + e.Rule
+			if e.Rule == "" {
+				who = "judge"
+			}
+			evidence = append(evidence, who+":  "+e.Message)
 		}
 	}
 	return problem.New("policy/error", "the policy reached no verdict, so nothing is let in").With(evidence...).
-		Hint("mend the policy; then receive the bundle again")
+		Hint("mend what is named; then receive the bundle again")
 }
 
 const maxEvidence = 20

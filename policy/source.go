@@ -75,6 +75,12 @@ func ReadSource(dir fs.FS) (Source, error) {
 }
 
 func readLimited(dir fs.FS, name string, limit int64) (text []byte, err error) {
+	// Asked before it is opened: a pipe would wait for ever.
+	if info, err := fs.Stat(dir, name); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	} else if !info.Mode().IsRegular() {
+		return nil, fault(codeUnknownFile, "the policy has something that is no file").with("name:  " + visible(name)).hint("take it out of the folder")
+	}
 	f, err := dir.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("policy: %w", err)

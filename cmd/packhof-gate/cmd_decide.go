@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -70,6 +71,9 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 	}
 	if o.yes && o.review == "" {
 		return &cli.UsageError{What: "--yes needs --review: the digest of what was read", Command: c.CommandPath()}
+	}
+	if choice == gate.Reject && strings.TrimSpace(o.reason) == "" {
+		return problem.New("case/reason", "a rejection needs a reason").Hint("add  --reason \"…\": why, in a sentence")
 	}
 	if err := checkLang(c, o.lang); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -114,6 +115,9 @@ func (s *site) work(c *cobra.Command, api *client, path string, body any, kind s
 
 // caseSummary says where a case stands and what comes next.
 func caseSummary(w io.Writer, c *gate.Case) {
+	if c.Known {
+		fmt.Fprintf(w, "all of this bundle was here already, since %s; of this medium only the head was read\n", c.Arrived.UTC().Format(time.DateTime))
+	}
 	fmt.Fprintf(w, "case %d: %s, serial %s: %s\n", c.ID, c.Channel, positionText(c.Epoch, c.Serial), c.State)
 	if c.Verdict != "" {
 		fmt.Fprintf(w, "verdict %s: %s\n", c.Verdict, countsText(&c.Summary))

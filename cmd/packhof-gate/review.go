@@ -121,7 +121,7 @@ func (p *reviewPage) nameOf(digest string) string {
 // printFindings prints findings as they come, heaviest first.
 func printFindings(w io.Writer, findings []finding, nameOf func(digest string) string) {
 	for _, f := range findings {
-		fmt.Fprintf(w, "\n%s  %s  (%s)\n", strings.ToUpper(string(f.Level)), cli.Clean(f.Title), f.Rule)
+		fmt.Fprintf(w, "\n%s  not met: %s  (%s)\n", strings.ToUpper(string(f.Level)), cli.Clean(f.Title), f.Rule)
 		fmt.Fprintf(w, "  %s: %s\n", cli.Clean(nameOf(f.Artifact)), cli.Clean(f.Sentence))
 		if f.Remedy != "" {
 			fmt.Fprintf(w, "  hint: %s\n", cli.Clean(f.Remedy))

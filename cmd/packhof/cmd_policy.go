@@ -243,7 +243,7 @@ func (d *policyDocument) table(w io.Writer) {
 		fmt.Fprintf(w, "\nERROR  %s  %s\n", e.Rule, cli.Clean(e.Message))
 	}
 	for _, f := range d.Findings {
-		fmt.Fprintf(w, "\n%s  %s  (%s)\n", strings.ToUpper(string(f.Level)), cli.Clean(f.Title), f.Rule)
+		fmt.Fprintf(w, "\n%s  not met: %s  (%s)\n", strings.ToUpper(string(f.Level)), cli.Clean(f.Title), f.Rule)
 		fmt.Fprintf(w, "  %s: %s\n  hint: %s\n", cli.Clean(f.Subject), cli.Clean(f.Sentence), cli.Clean(f.Remedy))
 	}
 	fmt.Fprintf(w, "\nrules of the plant: %d\nnot known here, so the gate may find more: %s\n", d.OwnRules, strings.Join(d.Unknown, ", "))
