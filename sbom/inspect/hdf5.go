@@ -29,15 +29,16 @@ func (s *scan) hdf5(f *source, at place) error {
 	}
 }
 
-// hasLambda searches the JSON string "Lambda", each letter plain or escaped.
+// hasLambda searches the JSON strings "Lambda" and "__lambda__", also behind
+// the name of a package, each letter plain or escaped.
 func hasLambda(b []byte) bool {
 	for {
-		i := bytes.IndexByte(b, '"')
+		i := bytes.IndexAny(b, `">`)
 		if i < 0 {
 			return false
 		}
 		b = b[i+1:]
-		if beginsWithWord(b, `Lambda"`) {
+		if beginsWithWord(b, `Lambda"`) || beginsWithWord(b, `__lambda__"`) {
 			return true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // Limits bound one inspection. A zero field means its default.
 type Limits struct {
-	Bytes    int64 // read from the file and unpacked from its archives, together; default 1 GiB
+	Bytes    int64 // read from the file and unpacked from its archives, together; out of bzip2 each counts 16 times, out of xz 4 times; default 1 GiB
 	Header   int64 // of one header or directory; default 32 MiB
 	Buffer   int64 // kept of a compressed member; what is behind is not looked at; default 8 MiB
 	Window   int64 // history of a decoder; default 64 MiB, for an archive in an archive at most Buffer

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -68,12 +69,19 @@ func (s *scan) jsonKeys(dec *jsontext.Decoder, at place) error {
 			}
 		case template > 0 && token.Kind() == '"':
 			s.template(templateKey, text, at)
-		case key == "class_name" && text == "Lambda":
+		case slices.Contains([]string{"class_name", "registered_name", "function_type"}, key) && saysLambda(text):
 			s.find(at, CodeLambda, "")
 		default:
 			key = ""
 		}
 	}
+}
+
+// saysLambda tells whether Keras of some version takes a name for Python code
+// that the file brings: "Lambda", "__lambda__", or "Package>Lambda".
+func saysLambda(name string) bool {
+	name = name[strings.LastIndexAny(name, ">.")+1:]
+	return strings.EqualFold(strings.Trim(name, "_"), "lambda")
 }
 
 // pythonJSON takes for numbers what Python takes for numbers in JSON and

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 )
 
@@ -95,8 +96,12 @@ func (s *scan) pickleBesides(f *source, format Format, at place) (Format, error)
 		return format, s.failed
 	}
 	if !w.convincing(f.size) {
-		if isBound(w.broken) {
-			return format, s.settle(at, format, w.broken)
+		bound := w.bound()
+		if errors.Is(bound, errTooMany) && slices.Contains([]Format{Text, JSON, Script}, format) {
+			format = Unknown // no text goes so far as a pickle
+		}
+		if bound != nil {
+			return format, s.settle(at, format, bound)
 		}
 		return format, nil
 	}
@@ -124,7 +129,7 @@ func (s *scan) remark(format Format, at place) {
 
 func (s *scan) remarkName(format Format, at place) {
 	says, mismatch := compare(at.name, format)
-	if says == pythonSource && format == Text {
+	if says == pythonSource && (format == Text || format == JSON) {
 		s.find(at, CodePython, "")
 	}
 	if at.depth == 0 && s.report.AsTemplate != "" && isTemplate(at.name) {

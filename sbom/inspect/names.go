@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// pythonSource is only ever what a name says: the content is text.
+// pythonSource is only ever what a name says: the content is text, or JSON
+// with the cells of a notebook, which can also call a shell.
 const pythonSource Format = "python"
 
 // claim is what an ending of a name says, and what content it goes with.
@@ -42,7 +43,7 @@ func claims() map[string]claim {
 	add(ELF, nil, ".so")
 	add(PE, nil, ".exe", ".dll")
 	add(JPEG, nil, ".jpg", ".jpeg")
-	add(pythonSource, []Format{Text, Script, Empty}, ".py")
+	add(pythonSource, []Format{Text, Script, JSON, Empty}, ".py", ".pyw", ".ipynb")
 	add(Script, []Format{Text}, ".sh")
 	add(Text, []Format{JSON, Script, Empty}, ".txt", ".md", ".csv", ".tsv", ".yaml", ".yml", ".toml", ".jsonl", ".jinja", ".jinja2", ".j2", ".html", ".xml")
 	return all

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -157,7 +156,9 @@ func (w *walk) payload(begin, size int64, head string) error {
 		return nil
 	}
 	if len(w.nested) >= mostNested {
-		return fmt.Errorf("%w: %d pickles within", errTooMany, mostNested)
+		w.lose("pickles within", mostNested)
+		w.vague = true
+		return nil
 	}
 	w.nested = append(w.nested, span{begin, begin + size})
 	return nil
@@ -302,29 +303,24 @@ func (w *walk) object(value) error {
 }
 
 func (w *walk) instance(v value) error {
-	if !dotted.MatchString(v.text) || !dotted.MatchString(v.second) {
+	if !couldBeName(v.text) || !couldBeName(v.second) {
 		return errNoName
 	}
 	if err := w.dropMark(); err != nil {
 		return err
 	}
 	w.calls++
-	if err := w.imported(v.text, v.second); err != nil {
-		return err
-	}
+	w.imported(asName(v.text), asName(v.second))
 	return w.push("")
 }
 
 var errNoName = errors.New("what it imports has no name that Python could have")
 
 func (w *walk) global(v value) error {
-	module, name := w.name(v.text), w.name(v.second)
-	if (module == "" || name == "") && !w.proto {
+	if !w.proto && (!couldBeName(v.text) || !couldBeName(v.second)) {
 		return errNoName // text that happens to begin with a c
 	}
-	if err := w.imported(module, name); err != nil {
-		return err
-	}
+	w.imported(asName(v.text), asName(v.second))
 	return w.push("")
 }
 
@@ -335,9 +331,10 @@ func (w *walk) stackGlobal(value) error {
 	n := len(w.stack)
 	module, name := w.stack[n-2], w.stack[n-1]
 	w.stack = w.stack[:n-2]
-	if err := w.imported(module, name); err != nil {
-		return err
+	if (module == "" || name == "") && w.lost != nil {
+		w.vague = true
 	}
+	w.imported(module, name)
 	return w.push("")
 }
 
@@ -375,6 +372,7 @@ func (w *walk) put(v value) error {
 		w.forgot = true
 	}
 	if w.forgot {
+		w.lose("values in the memo", mostMemo)
 		clear(w.memo) // which place is meant is no longer certain
 		return nil
 	}
@@ -382,13 +380,32 @@ func (w *walk) put(v value) error {
 	return nil
 }
 
-func (w *walk) getLine(v value) error { return w.atLine(v, w.get) }
-func (w *walk) putLine(v value) error { return w.atLine(v, w.put) }
-
-func (w *walk) atLine(v value, do func(value) error) error {
-	n, err := strconv.ParseUint(string(bytes.TrimSpace([]byte(v.text))), 10, 63)
-	if err != nil {
-		return errors.New("a place of the memo that is no number")
+// getLine takes from a place that is written out. Readers of pickles take
+// more for a number than digits (spaces, signs, underscores, whatever is
+// behind a zero byte), and each something else: a place that is not plainly
+// written could be any.
+func (w *walk) getLine(v value) error {
+	if n, ok := plainPlace(v.text); ok {
+		return w.get(value{number: n})
 	}
-	return do(value{number: n})
+	return w.push("")
+}
+
+// putLine is the counterpart of getLine: after it, every place could hold
+// something else.
+func (w *walk) putLine(v value) error {
+	if n, ok := plainPlace(v.text); ok {
+		return w.put(value{number: n})
+	}
+	w.forgot = true
+	clear(w.memo)
+	return w.need(1)
+}
+
+func plainPlace(line string) (n uint64, ok bool) {
+	if len(line) > mostName { // the rest of it was not kept
+		return 0, false
+	}
+	n, err := strconv.ParseUint(line, 10, 63)
+	return n, err == nil
 }

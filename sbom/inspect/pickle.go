@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // mostPickles is how many pickles in a row are looked at: a torch file of the
@@ -45,6 +46,11 @@ func (s *scan) tell(w *walk, f *source, at place) error {
 	if w.extensions {
 		s.find(at, CodeExtension, "")
 	}
+	if w.vague {
+		if err := s.settle(at, Pickle, w.lost); err != nil {
+			return err
+		}
+	}
 	for _, inner := range w.nested {
 		within := at.inside(fmt.Sprintf("bytes at %d", inner.begin))
 		if within.depth > s.limits.Depth {
@@ -74,7 +80,9 @@ type walk struct {
 	stack      []string // "" is a value that is no name
 	marks      []int    // heights of the stack
 	memo       map[uint64]string
-	forgot     bool // the memo had too many values
+	forgot     bool  // what is where in the memo is not known
+	lost       error // the first bound that was met; the walk went on
+	vague      bool  // what was lost is among what it tells of
 	known      map[string]string
 	ops        int64
 	globals    []string
@@ -88,8 +96,8 @@ type walk struct {
 	broken     error // nil: it came to STOP
 }
 
-// Bounds of what a walk remembers; what is over them is not known to it, and
-// so is not taken for harmless.
+// Bounds of what a walk remembers. It goes on behind them, knows less, and
+// what is not known is not taken for harmless.
 const (
 	mostStack   = 1 << 20
 	mostMemo    = 1 << 18
@@ -118,6 +126,20 @@ func (w *walk) convincing(size int64) bool {
 		return true
 	}
 	return w.stopped && w.end >= size && (len(w.globals) > 0 || w.ops >= 4)
+}
+
+// bound is why something may have been overlooked; nil if nothing was.
+func (w *walk) bound() error {
+	if isBound(w.broken) {
+		return w.broken
+	}
+	return w.lost
+}
+
+func (w *walk) lose(what string, most int) {
+	if w.lost == nil {
+		w.lost = fmt.Errorf("%w: more than %d %s", errTooMany, most, what)
+	}
 }
 
 func (w *walk) step() error {
@@ -150,24 +172,49 @@ func (w *walk) name(s string) string {
 	if kept, ok := w.known[s]; ok {
 		return kept
 	}
-	if len(s) > mostName || len(w.known) >= mostNames || !dotted.MatchString(s) {
+	if asName(s) == "" {
+		return ""
+	}
+	if len(w.known) >= mostNames {
+		w.lose("names", mostNames)
 		return ""
 	}
 	w.known[s] = s
 	return s
 }
 
-func (w *walk) imported(module, name string) error {
+// asName is a string if it is a name that is listed as it is, otherwise "".
+func asName(s string) string {
+	if len(s) > mostName || !dotted.MatchString(s) {
+		return ""
+	}
+	return s
+}
+
+// nameLike is what somebody's module may be called besides.
+var nameLike = regexp.MustCompile(`^[\pL_][\pL\pM\pN_-]*(\.[\pL_][\pL\pM\pN_-]*)*$`)
+
+// couldBeName tells whether a line, of which only the beginning may have been
+// kept, could be what a pickle imports. No other text should look like it.
+func couldBeName(line string) bool {
+	if len(line) > mostName {
+		line = strings.ToValidUTF8(line, "") + "x"
+	}
+	return nameLike.MatchString(line)
+}
+
+func (w *walk) imported(module, name string) {
 	text := orUnknown(module) + "." + orUnknown(name)
 	if w.listed[text] {
-		return nil
+		return
 	}
 	if len(w.globals) >= mostGlobals {
-		return fmt.Errorf("%w: %d imported names", errTooMany, mostGlobals)
+		w.lose("imported names", mostGlobals)
+		w.vague = true
+		return
 	}
 	w.listed[text] = true
 	w.globals = append(w.globals, text)
-	return nil
 }
 
 func orUnknown(name string) string {

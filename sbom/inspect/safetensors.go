@@ -62,7 +62,12 @@ func orElse(err error, what string) error {
 	return errors.New(what)
 }
 
-const mostTensors = 1_000_000
+// Tensors and keys of the metadata are each bounded, since the names of both
+// are kept to see which come twice.
+const (
+	mostTensors  = 200_000
+	mostMetadata = 200_000
+)
 
 func (s *scan) tensorSpans(dec *jsontext.Decoder) ([]span, error) {
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
@@ -75,8 +80,7 @@ func (s *scan) tensorSpans(dec *jsontext.Decoder) ([]span, error) {
 			return nil, err
 		}
 		if t.String() == "__metadata__" {
-			var metadata map[string]string
-			if err := json.UnmarshalDecode(dec, &metadata); err != nil {
+			if err := passMetadata(dec); err != nil {
 				return nil, err
 			}
 			continue
@@ -91,6 +95,26 @@ func (s *scan) tensorSpans(dec *jsontext.Decoder) ([]span, error) {
 	}
 	_, err := dec.ReadToken()
 	return spans, err
+}
+
+// passMetadata checks that there are only strings, and keeps none.
+func passMetadata(dec *jsontext.Decoder) error {
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
+		return orElse(err, "its metadata are no JSON object")
+	}
+	for n := 0; dec.PeekKind() == '"'; n++ {
+		if n == mostMetadata {
+			return fmt.Errorf("%w: more than %d keys of metadata", errTooMany, mostMetadata)
+		}
+		if err := dec.SkipValue(); err != nil {
+			return err
+		}
+		if t, err := dec.ReadToken(); err != nil || t.Kind() != '"' {
+			return orElse(err, "its metadata have something else than strings")
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
 }
 
 func readTensor(dec *jsontext.Decoder) (span, error) {

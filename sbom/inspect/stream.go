@@ -50,11 +50,12 @@ func (s *scan) decoder(format Format, r io.Reader, depth int) (plain io.Reader, 
 	case Gzip:
 		plain, err = gzip.NewReader(in)
 	case Bzip2:
-		plain = bzip2.NewReader(in)
+		plain = costly{s, bzip2.NewReader(in), costBzip2}
 	case Zlib:
 		plain, err = zlib.NewReader(in)
 	case XZ:
 		plain, err = s.newXZ(in, window)
+		plain = costly{s, plain, costXZ}
 	case Zstd:
 		var d *zstd.Decoder
 		d, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(window)))
@@ -65,6 +66,30 @@ func (s *scan) decoder(format Format, r io.Reader, depth int) (plain io.Reader, 
 		err = fmt.Errorf("no decoder for %s", format)
 	}
 	return plain, done, err
+}
+
+// What a byte out of a slow decoder takes of Limits.Bytes: the bound is there
+// for the time as well. With the default it ends at 64 MiB out of bzip2 and
+// 256 MiB out of xz, all members together.
+const (
+	costBzip2 = 16
+	costXZ    = 4
+)
+
+// costly takes what comes out of a decoder for more than it is. The one time
+// that every decoder pays is charged by unpacking.
+type costly struct {
+	scan *scan
+	r    io.Reader
+	cost int64
+}
+
+func (c costly) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if limit := c.scan.charge(int64(max(n, 0)) * (c.cost - 1)); limit != nil {
+		return 0, limit
+	}
+	return n, err
 }
 
 // unpacking counts what comes out of a decoder. A decoder that panics, as
