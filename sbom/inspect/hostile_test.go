@@ -24,7 +24,8 @@ func samples(t testing.TB) [][]byte {
 	archive := tarred(t, tar.Header{Name: "a/b.pkl", Uname: string(evil)}, tar.Header{Name: "c", Typeflag: tar.TypeSymlink, Linkname: "../d"})
 	return [][]byte{
 		evil, pickleText("os", "system"), pickleData(), append(pickleData(), evil...),
-		safetensors(twoTensors, 22), plainGGUF().bytes(), array, onnx("com.example", "../x"),
+		safetensors(twoTensors, 22), plainGGUF().bytes(), array, append(plainArray(), array...),
+		npy("{'descr': [(('t', 'a'), '<i4', (2,)), ('b', [('c', '|S5')])], 'fortran_order': False, 'shape': (1L,), }\n", make([]byte, 13)), onnx("com.example", "../x"),
 		append([]byte("\x89HDF\r\n\x1a\n"), `"Lambda"`...), []byte(`{"auto_map":{"a":[1,2,{"class_name":"Lambda"}]}}`),
 		[]byte(`{"x":[NaN,-Infinity],"chat_template":[{"name":"a","template":"{{ x.__class__ }}"}]}`),
 		zipped(t, zip.Store, member{"m/data.pkl", evil}, member{"m/code/x.py", []byte("x")}),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 )
 
 // Limits bound one inspection. A zero field means its default.
@@ -18,7 +19,23 @@ type Limits struct {
 	Depth    int   // archives in archives; default 4
 	Findings int   // default 1,000
 	Opcodes  int64 // of one pickle; default 50 million
+	Total    *Total // shared with the inspections of other files; default nil, no bound
 }
+
+// Total bounds what several inspections read and unpack together, counted as
+// for Limits.Bytes. It is safe for use by several at once. None, nil, bounds
+// nothing.
+type Total struct{ left atomic.Int64 }
+
+// NewTotal makes a bound for all inspections whose limits have it.
+func NewTotal(bytes int64) *Total {
+	t := &Total{}
+	t.left.Store(bytes)
+	return t
+}
+
+// take never gives anything back: what comes after the bound is refused, too.
+func (t *Total) take(n int64) bool { return t == nil || t.left.Add(-n) >= 0 }
 
 func (l Limits) filled() Limits {
 	fill := func(v *int64, standard int64) {
@@ -134,6 +151,7 @@ func (s *scan) unread(at place, code, format string, args ...any) {
 // says what is malformed.
 var (
 	errLimit  = errors.New("it has more bytes than an inspection may read")
+	errTotal  = errors.New("the inspections together have more bytes than they may read")
 	errBeyond = errors.New("what is behind the beginning of a compressed member is not looked at")
 	errShort  = errors.New("it has fewer bytes than announced")
 )
@@ -165,7 +183,7 @@ func (s *scan) settle(at place, format Format, err error) error {
 // isBound tells whether an error says that not everything could be seen, and
 // not that something is wrong with what was.
 func isBound(err error) bool {
-	return errors.Is(err, errLimit) || errors.Is(err, errBeyond) || errors.Is(err, errTooMany) || errors.Is(err, errShort)
+	return errors.Is(err, errLimit) || errors.Is(err, errTotal) || errors.Is(err, errBeyond) || errors.Is(err, errTooMany) || errors.Is(err, errShort)
 }
 
 var errTooMany = errors.New("it has more parts than an inspection looks at")

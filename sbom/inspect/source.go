@@ -43,6 +43,9 @@ func (s *scan) charge(n int64) error {
 	if n > s.limits.Bytes-s.used {
 		return errLimit
 	}
+	if !s.limits.Total.take(n) {
+		return errTotal
+	}
 	s.used += n
 	return nil
 }
