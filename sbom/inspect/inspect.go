@@ -11,14 +11,14 @@ import (
 
 // Limits bound one inspection. A zero field means its default.
 type Limits struct {
-	Bytes    int64 // read from the file and unpacked from its archives, together; out of bzip2 each counts 16 times, out of xz 4 times; default 1 GiB
-	Header   int64 // of one header or directory; default 32 MiB
-	Buffer   int64 // kept of a compressed member; what is behind is not looked at; default 8 MiB
-	Window   int64 // history of a decoder; default 64 MiB, for an archive in an archive at most Buffer
-	Entries  int   // members of all archives together; default 100,000
-	Depth    int   // archives in archives; default 4
-	Findings int   // default 1,000
-	Opcodes  int64 // of one pickle; default 50 million
+	Bytes    int64  // read from the file and unpacked from its archives, together; out of bzip2 each counts 16 times, out of xz 4 times; default 1 GiB
+	Header   int64  // of one header or directory; default 32 MiB
+	Buffer   int64  // kept of a compressed member; what is behind is not looked at; default 8 MiB
+	Window   int64  // history of a decoder; default 64 MiB, for an archive in an archive at most Buffer
+	Entries  int    // members of all archives together; default 100,000
+	Depth    int    // archives in archives; default 4
+	Findings int    // default 1,000
+	Opcodes  int64  // of one pickle; default 50 million
 	Total    *Total // shared with the inspections of other files; default nil, no bound
 }
 
