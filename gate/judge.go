@@ -10,7 +10,6 @@ import (
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/policy/facts"
-	"github.com/packhof/packhof/sbom/inspect"
 )
 
 // advance takes a case as far as it goes without people. The error is what
@@ -94,7 +93,7 @@ func (g *Gate) inspect(ctx context.Context, by Actor, r *row, observe func(Progr
 	if observe != nil {
 		observe(Progress{Case: r.ID, Phase: "inspect"})
 	}
-	reports, err := facts.Inspect(ctx, v.bundle, g.openForInspection, inspect.Limits{})
+	reports, err := facts.Inspect(ctx, v.bundle, g.openForInspection, facts.Limits())
 	if err != nil {
 		return err
 	}
@@ -134,7 +133,7 @@ func (g *Gate) reportsOf(ctx context.Context, q queryer, id CaseID, b *bundle.Bu
 		return nil, err
 	}
 	if len(text) == 0 || inspector != g.program {
-		return facts.Inspect(ctx, b, g.openForInspection, inspect.Limits{})
+		return facts.Inspect(ctx, b, g.openForInspection, facts.Limits())
 	}
 	var reports facts.Reports
 	return reports, json.Unmarshal(text, &reports)

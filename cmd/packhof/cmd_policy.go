@@ -17,7 +17,6 @@ import (
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/policy/facts"
 	"github.com/packhof/packhof/policy/judge"
-	"github.com/packhof/packhof/sbom/inspect"
 	"github.com/packhof/packhof/signing"
 )
 
@@ -176,7 +175,7 @@ func loadPolicy(ctx context.Context, child judge.Child, dir string) (judge.Loade
 func (p *project) statedFacts(ctx context.Context, b *bundle.Bundle, root *signing.Root, name string) (*policy.Input, error) {
 	progress := p.app.Progress()
 	item := progress.Start("inspect "+name, 0)
-	reports, err := facts.Inspect(ctx, b, func(d bundle.Digest) (facts.ReadAtCloser, int64, error) { return temporary(ctx, b, d) }, inspect.Limits{})
+	reports, err := facts.Inspect(ctx, b, func(d bundle.Digest) (facts.ReadAtCloser, int64, error) { return temporary(ctx, b, d) }, facts.Limits())
 	item.Done(err)
 	progress.Close()
 	if err != nil {

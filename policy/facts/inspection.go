@@ -45,6 +45,14 @@ type ReadAtCloser interface {
 // Opener opens a content blob and says how many bytes it has.
 type Opener func(d bundle.Digest) (ReadAtCloser, int64, error)
 
+// mostInspected is how much is read and unpacked of the files of one bundle
+// together: minutes of work, however many files try to take more.
+const mostInspected = 64 << 30
+
+// Limits are the bounds for the files of one bundle. What lies behind them is
+// stated as not looked into.
+func Limits() inspect.Limits { return inspect.Limits{Total: inspect.NewTotal(mostInspected)} }
+
 // Inspect inspects every file of the models, data sets, file sets and package
 // sets of a bundle, their configs, and everything in the referrers of any
 // artifact, each digest once. The layers of images and charts are not looked
