@@ -26,7 +26,7 @@ type demo struct {
 	begun    time.Time
 	stepped  time.Time
 	step     int
-	points   []string // what is shown of the step even in short
+	points   []string        // what is shown of the step even in short
 	script   strings.Builder // all of it, for transcript.txt
 	upstream *testkit.Registry
 	address  string    // of the gate
