@@ -138,8 +138,10 @@ func (d *daemon) open(certificate tls.Certificate) error {
 	if err != nil {
 		return problem.New("serve/address", "cannot listen on %s: %w", d.site.config.Listen, err).Hint("choose another with --listen, or in %s", d.site.configPath())
 	}
+	// HTTP/2 would cut layers and weights into frames of 16 KiB, and clients
+	// fetch few of them at a time.
 	d.network = tls.NewListener(plain, &tls.Config{
-		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 	})
 	if d.socket, err = d.site.listenSocket(); err != nil {
 		return errors.Join(err, d.network.Close())
