@@ -11,7 +11,8 @@ import (
 	"github.com/packhof/packhof/policy"
 )
 
-const maxReason = 4000 // bytes
+// MaxReason is how long the reason of a decision may be, in bytes.
+const MaxReason = 4000
 
 // Review gives what is to be decided on, and what was.
 func (g *Gate) Review(ctx context.Context, by Actor, id CaseID) (*ReviewPage, error) {
@@ -54,8 +55,8 @@ func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, r
 		return nil, err
 	}
 	reason = strings.TrimSpace(reason)
-	if len(reason) > maxReason || !utf8.ValidString(reason) {
-		return nil, problem.New("case/reason", "a reason has up to %d bytes of text", maxReason)
+	if len(reason) > MaxReason || !utf8.ValidString(reason) {
+		return nil, problem.New("case/reason", "a reason has up to %d bytes of text", MaxReason)
 	}
 	err := g.step(ctx, "decide", func(t *tx) error {
 		r, err := rowOf(ctx, t, id)

@@ -135,8 +135,8 @@ func (o Options) check() error {
 	switch {
 	case o.Clock == nil || o.Policy == nil || o.Judge == nil:
 		return errors.New("a gate needs a clock, a policy and a judge")
-	case o.Approvals.Allow < 0 || o.Approvals.Allow > maxApprovals || o.Approvals.Review < 1 || o.Approvals.Review > maxApprovals:
-		return problem.New("config/invalid", "approvals: allow is 0 to %d and review 1 to %d, not %d and %d", maxApprovals, maxApprovals, o.Approvals.Allow, o.Approvals.Review)
+	case o.Approvals.Allow < 0 || o.Approvals.Allow > MaxApprovals || o.Approvals.Review < 1 || o.Approvals.Review > MaxApprovals:
+		return problem.New("config/invalid", "approvals: allow is 0 to %d and review 1 to %d, not %d and %d", MaxApprovals, MaxApprovals, o.Approvals.Allow, o.Approvals.Review)
 	}
 	taken := map[string]bool{}
 	for _, d := range o.Destinations {
@@ -152,7 +152,8 @@ func (o Options) check() error {
 	return nil
 }
 
-const maxApprovals = 9
+// MaxApprovals is how many people a gate can want to approve.
+const MaxApprovals = 9
 
 func readEnrolment(dir string) (*bundle.Enrolment, error) {
 	b, err := os.ReadFile(filepath.Join(dir, fileEnrolment))

@@ -29,9 +29,6 @@ type decisionForm struct {
 	Field  string // the id of what Fault is about
 }
 
-// maxReason bounds a reason, in bytes.
-const maxReason = 4000
-
 func (s *server) pageCase(c echo.Context) error {
 	return s.showCase(c, http.StatusOK, decisionForm{})
 }

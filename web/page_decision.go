@@ -51,7 +51,7 @@ func (s *server) confirm(c echo.Context, status int, form decisionForm, digest s
 		return c.Redirect(http.StatusSeeOther, casePath(view.Case.ID)+"#decision")
 	case form.Reason == "" && (rejects || view.Review.NeedReason):
 		return s.again(c, http.StatusUnprocessableEntity, form, "fault.reason", "reason")
-	case len(form.Reason) > maxReason:
+	case len(form.Reason) > gate.MaxReason:
 		return s.again(c, http.StatusUnprocessableEntity, form, "fault.reason-long", "reason")
 	}
 	view.Form = form

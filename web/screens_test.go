@@ -370,7 +370,7 @@ func TestDecisionsAreChecked(t *testing.T) {
 		"no choice":       {url.Values{"reason": {"x"}}, 422, "Choose whether to approve or to reject."},
 		"another choice":  {url.Values{"choice": {"waive"}, "reason": {"x"}}, 422, "Choose whether to approve or to reject."},
 		"no reason":       {url.Values{"choice": {"approve"}, "reason": {"  "}}, 422, "Give a reason."},
-		"long reason":     {url.Values{"choice": {"reject"}, "reason": {strings.Repeat("x", maxReason+1)}}, 422, "The reason is too long."},
+		"long reason":     {url.Values{"choice": {"reject"}, "reason": {strings.Repeat("x", gate.MaxReason+1)}}, 422, "The reason is too long."},
 		"another review":  {url.Values{"choice": {"approve"}, "reason": {"x"}, "review": {"sha256:0"}}, 409, "The case has changed since you looked at it."},
 		"all is well":     {url.Values{"choice": {"approve"}, "reason": {"agreed with <b>Berlin</b>"}}, 200, "agreed with <b>Berlin</b>"},
 		"a rejection too": {url.Values{"choice": {"reject"}, "reason": {"not expected"}}, 200, "Nothing of it is loaded."},

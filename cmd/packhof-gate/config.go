@@ -118,18 +118,16 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-const maxApprovals = 9
-
 func (c *config) validate() error {
 	switch {
 	case c.APIVersion != configVersion:
 		return &fieldError{"apiVersion", fmt.Sprintf("%q is not known", c.APIVersion), "write  apiVersion: " + configVersion}
 	case c.Kind != configKind:
 		return &fieldError{"kind", fmt.Sprintf("%q is not known", c.Kind), "write  kind: " + configKind}
-	case *c.Approvals.Allow < 0 || *c.Approvals.Allow > maxApprovals:
-		return &fieldError{"approvals.allow", fmt.Sprintf("%d is not between 0 and %d", *c.Approvals.Allow, maxApprovals), "write  allow: 1"}
-	case *c.Approvals.Review < 1 || *c.Approvals.Review > maxApprovals:
-		return &fieldError{"approvals.review", fmt.Sprintf("%d is not between 1 and %d", *c.Approvals.Review, maxApprovals), "write  review: 1"}
+	case *c.Approvals.Allow < 0 || *c.Approvals.Allow > gate.MaxApprovals:
+		return &fieldError{"approvals.allow", fmt.Sprintf("%d is not between 0 and %d", *c.Approvals.Allow, gate.MaxApprovals), "write  allow: 1"}
+	case *c.Approvals.Review < 1 || *c.Approvals.Review > gate.MaxApprovals:
+		return &fieldError{"approvals.review", fmt.Sprintf("%d is not between 1 and %d", *c.Approvals.Review, gate.MaxApprovals), "write  review: 1"}
 	case c.Judge.Timeout < duration(time.Second) || c.Judge.Timeout > duration(10*time.Minute):
 		return &fieldError{"judge.timeout", fmt.Sprintf("%s is not between 1s and 10m", time.Duration(c.Judge.Timeout)), "write  timeout: 10s"}
 	case c.Judge.Memory < 256<<20 || c.Judge.Memory > 64<<30:
