@@ -29,8 +29,10 @@ type leaf struct {
 	Outcome string         `json:"outcome"` // ok, refused, failed
 	Case    CaseID         `json:"case,omitzero"`
 	Bundle  *leafBundle    `json:"bundle,omitzero"`
-	Detail  string         `json:"detail"`
+	Detail  string         `json:"detail"`        // for people; English
+	Said    Sentence       `json:"said,omitzero"` // Detail, where the gate itself says it
 	Data    any            `json:"data,omitzero"`
+	Stands  []standing     `json:"stands,omitzero"` // how the rows stand that were changed for it
 }
 
 // leafBundle says which bundle an event is about.
@@ -51,12 +53,14 @@ const (
 // all.
 type tx struct {
 	*sql.Tx
-	gate *Gate
-	now  time.Time
+	gate    *Gate
+	now     time.Time
+	changed []subject // of which no leaf says yet how they stand
+	size    int64     // of the log with the leaves of this step, 0 if it has none
 }
 
-// step runs one transaction. point names it for tests that kill the gate
-// before and after every commit.
+// step runs one transaction, and raises the anchor to what it has logged.
+// point names it for tests that kill the gate before and after every commit.
 func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) error {
 	if err := g.fault(point + ":before"); err != nil {
 		return err
@@ -65,13 +69,34 @@ func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) e
 	if err != nil {
 		return fmt.Errorf("%s: %w", point, err)
 	}
-	if err := change(&tx{Tx: sqlTx, gate: g, now: g.clock()}); err != nil {
+	t := &tx{Tx: sqlTx, gate: g, now: g.clock()}
+	var root tlog.Hash
+	err = change(t)
+	if err == nil {
+		root, err = t.root(ctx)
+	}
+	if err != nil {
 		return errors.Join(err, sqlTx.Rollback())
 	}
 	if err := sqlTx.Commit(); err != nil {
 		return fmt.Errorf("%s: %w", point, err)
 	}
-	return g.fault(point + ":after")
+	if err := g.fault(point + ":after"); err != nil {
+		return err
+	}
+	return g.anchor.raise(t.size, root)
+}
+
+// root is that of the log at the end of a step. Nothing may have changed
+// since its last leaf.
+func (t *tx) root(ctx context.Context) (tlog.Hash, error) {
+	if len(t.changed) > 0 {
+		return tlog.Hash{}, fmt.Errorf("%s changed, and no entry of the audit log says so", t.changed[0])
+	}
+	if t.size == 0 {
+		return tlog.Hash{}, nil
+	}
+	return tlog.TreeHash(t.size, treeHashes{ctx, t})
 }
 
 func (g *Gate) fault(point string) error {
@@ -81,17 +106,24 @@ func (g *Gate) fault(point string) error {
 	return g.faults(point)
 }
 
-// log appends a leaf. It fills in number, version and times.
+// log appends a leaf. It fills in number, version, times, and how the rows
+// stand that the step has changed: it comes after the changes that it is about.
 func (t *tx) log(ctx context.Context, l leaf) error {
-	var n int64
-	if err := t.QueryRowContext(ctx, `SELECT coalesce(max(n) + 1, 0) FROM leaf`).Scan(&n); err != nil {
+	n, err := logSize(ctx, t)
+	if err != nil {
 		return err
 	}
 	floor, err := t.floor(ctx)
 	if err != nil {
 		return err
 	}
+	if l.Stands, err = t.standings(ctx); err != nil {
+		return err
+	}
 	l.Version, l.N, l.Wall, l.Floor = 1, n, bundle.At(t.now), bundle.At(floor)
+	if l.Said.Form != "" {
+		l.Detail = l.Said.String()
+	}
 	record, err := canonical(l)
 	if err != nil {
 		return err
@@ -113,7 +145,8 @@ func (t *tx) log(ctx context.Context, l leaf) error {
 			return err
 		}
 	}
-	return nil
+	t.size = n + 1
+	return t.seal(ctx, n, l.Stands)
 }
 
 // treeHashes reads stored hashes of the tree.
@@ -236,9 +269,20 @@ func (g *Gate) history(ctx context.Context, id CaseID) ([]Event, error) {
 			Type    string         `json:"type"`
 			Outcome string         `json:"outcome"`
 			Detail  string         `json:"detail"`
+			Said    Sentence       `json:"said"`
+			Data    jsontext.Value `json:"data"`
 		}
-		err := json.Unmarshal(raw, &l)
-		return Event{Leaf: l.N, At: l.Wall.Time, Actor: l.Actor, Type: l.Type, Outcome: l.Outcome, Detail: l.Detail}, err
+		if err := json.Unmarshal(raw, &l); err != nil {
+			return Event{}, err
+		}
+		e := Event{Leaf: l.N, At: l.Wall.Time, Actor: l.Actor, Type: l.Type, Outcome: l.Outcome, Detail: l.Detail, Said: l.Said}
+		if l.Outcome == outcomeOK || l.Data == nil {
+			return e, nil
+		}
+		var why Problem
+		err := json.Unmarshal(l.Data, &why)
+		e.Code = why.Code
+		return e, err
 	}, `SELECT bytes FROM leaf WHERE case_id = ? ORDER BY n`, id)
 }
 

@@ -95,6 +95,9 @@ type Event struct {
 	Type    string    `json:"type"`    // such as case.received, case.approved, load.intent
 	Outcome string    `json:"outcome"` // ok, refused or failed
 	Detail  string    `json:"detail"`  // for people; English
+
+	Said Sentence `json:"said,omitzero"` // Detail, where the gate itself says it
+	Code string   `json:"code,omitzero"` // of the problem, where Detail tells of one
 }
 
 // Load is one artifact at one destination.

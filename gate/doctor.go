@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +18,9 @@ type Check struct {
 	Result string `json:"result"` // ok, warning or failed
 	Detail string `json:"detail"`
 	Remedy string `json:"remedy"` // one thing to do; "" if ok
+
+	Said Sentence `json:"said,omitzero"` // Detail, where the gate itself says it
+	Code string   `json:"code,omitzero"` // of the problem, where Detail tells of one
 }
 
 // Results of a Check.
@@ -44,27 +46,30 @@ func (g *Gate) Doctor(ctx context.Context, by Actor) ([]Check, error) {
 	return found, nil
 }
 
-func ok(name, format string, args ...any) Check {
-	return Check{Name: name, Result: CheckOK, Detail: fmt.Sprintf(format, args...)}
+func ok(name string, s Sentence) Check { return found(name, CheckOK, s, "") }
+
+// found is a check of which the gate itself says what it found.
+func found(name, result string, s Sentence, remedy string) Check {
+	return Check{Name: name, Result: result, Detail: s.String(), Remedy: remedy, Said: s}
 }
 
 func failedCheck(name string, err error) Check {
 	p := asProblem(err)
-	return Check{Name: name, Result: CheckBad, Detail: p.What, Remedy: p.Remedy}
+	return Check{Name: name, Result: CheckBad, Detail: p.What, Remedy: p.Remedy, Code: p.Code}
 }
 
 func (g *Gate) doctorDirectory(context.Context) Check {
 	const name = "data directory"
-	for path, forbidden := range map[string]fs.FileMode{g.dir: 0o077, filepath.Join(g.dir, dirKeys): 0o077, filepath.Join(g.dir, dirKeys, "receipt.pem"): 0o077, filepath.Join(g.dir, dirKeys, "log.pem"): 0o077} {
+	for path, forbidden := range map[string]fs.FileMode{g.dir: 0o077, filepath.Join(g.dir, dirKeys): 0o077, filepath.Join(g.dir, dirKeys, fileReceiptKey): 0o077, filepath.Join(g.dir, dirKeys, fileLogKey): 0o077} {
 		info, err := os.Stat(path)
 		if err != nil {
 			return failedCheck(name, err)
 		}
 		if info.Mode()&forbidden != 0 {
-			return Check{name, CheckBad, fmt.Sprintf("others may use %s (%s)", path, info.Mode()), "chmod go= " + path}
+			return found(name, CheckBad, said("others may use {path} ({mode})", "path", path, "mode", info.Mode()), "chmod go= "+path)
 		}
 	}
-	return ok(name, "%s, for its owner only", g.dir)
+	return ok(name, said("{path}, for its owner only", "path", g.dir))
 }
 
 const littleSpace = 5 << 30
@@ -76,30 +81,30 @@ func (g *Gate) doctorSpace(context.Context) Check {
 		return failedCheck(name, err)
 	}
 	if free < littleSpace {
-		return Check{name, CheckWarning, fmt.Sprintf("%d MiB free in %s", free>>20, g.store.Dir()), "free space, or move the data directory to a larger disk"}
+		return found(name, CheckWarning, said("{n} MiB free in {path}", "n", free>>20, "path", g.store.Dir()), "free space, or move the data directory to a larger disk")
 	}
-	return ok(name, "%d GiB free", free>>30)
+	return ok(name, said("{n} GiB free", "n", free>>30))
 }
 
 const soonExpires = 60 * 24 * time.Hour
 
 func (g *Gate) doctorTrust(ctx context.Context) Check {
 	const name = "trust root"
-	trust, err := needTrust(ctx, g.db.read)
+	trust, err := g.needTrust(ctx, g.db.read)
 	if err != nil {
 		return failedCheck(name, err)
 	}
 	root, now := trust.Root(), g.clock()
 	switch {
 	case root.Expired(now):
-		return Check{name, CheckBad, fmt.Sprintf("version %d is out of date since %s", root.Version(), bundle.At(root.Expires())), "bring a new version: packhof-gate trust update FILE"}
+		return found(name, CheckBad, said("version {version} is out of date since {at}", "version", root.Version(), "at", root.Expires()), "bring a new version: packhof-gate trust update FILE")
 	case root.Expired(now.Add(soonExpires)):
-		return Check{name, CheckWarning, fmt.Sprintf("version %d ends at %s", root.Version(), bundle.At(root.Expires())), "ask for a new version"}
+		return found(name, CheckWarning, said("version {version} ends at {at}", "version", root.Version(), "at", root.Expires()), "ask for a new version")
 	}
 	if _, known := root.Gate(g.id); !known {
-		return Check{name, CheckWarning, "it does not know this gate yet", "give enrol.json to the connected side: packhof trust add-gate enrol.json"}
+		return found(name, CheckWarning, said("it does not know this gate yet"), "give enrol.json to the connected side: packhof trust add-gate enrol.json")
 	}
-	return ok(name, "version %d, revocations version %d, until %s", root.Version(), trust.Revocations().Version(), bundle.At(root.Expires()))
+	return ok(name, said("version {version}, revocations version {revocations}, until {at}", "version", root.Version(), "revocations", trust.Revocations().Version(), "at", root.Expires()))
 }
 
 func (g *Gate) doctorClock(ctx context.Context) Check {
@@ -109,12 +114,12 @@ func (g *Gate) doctorClock(ctx context.Context) Check {
 		return failedCheck(name, err)
 	}
 	if wall := g.clock(); wall.Add(slack).Before(floor) {
-		return Check{name, CheckBad, fmt.Sprintf("it says %s, and it is certainly %s or later", bundle.At(wall), bundle.At(floor)), "set the clock of this machine"}
+		return found(name, CheckBad, said("it says {wall}, and it is certainly {floor} or later", "wall", wall, "floor", floor), "set the clock of this machine")
 	}
 	if floor.Unix() <= 0 {
-		return ok(name, "nothing signed says anything about the time yet")
+		return ok(name, said("nothing signed says anything about the time yet"))
 	}
-	return ok(name, "not before %s", bundle.At(floor))
+	return ok(name, said("not before {floor}", "floor", floor))
 }
 
 func (g *Gate) doctorLog(ctx context.Context) Check {
@@ -122,11 +127,11 @@ func (g *Gate) doctorLog(ctx context.Context) Check {
 	if err != nil {
 		return failedCheck("audit log", err)
 	}
-	return ok("audit log", "%d entries, tree %s", size, root)
+	return ok("audit log", counted(size, "{n} entry, tree {root}", "{n} entries, tree {root}", "root", root))
 }
 
 func (g *Gate) doctorPolicy(context.Context) Check {
-	return ok("policy", "%d rules, %s", len(g.policy.Rules()), g.policy.Digest())
+	return ok("policy", counted(len(g.policy.Rules()), "{n} rule, {digest}", "{n} rules, {digest}", "digest", g.policy.Digest()))
 }
 
 // doctorPeople asks whether anything could ever be released: whether as many
@@ -147,9 +152,9 @@ func (g *Gate) doctorPeople(ctx context.Context) Check {
 		}
 	}
 	if need := max(g.needed(policy.Allow), g.needed(policy.Review)); deciders < need {
-		return Check{name, CheckBad, fmt.Sprintf("%d may decide, and %d approvals are needed: nothing could ever be released", deciders, need), "packhof-gate user add NAME --role officer"}
+		return found(name, CheckBad, said("{n} may decide, and {needed} approvals are needed: nothing could ever be released", "n", deciders, "needed", need), "packhof-gate user add NAME --role officer")
 	}
-	return ok(name, "%d may decide", deciders)
+	return ok(name, counted(deciders, "{n} person may decide", "{n} people may decide"))
 }
 
 func (g *Gate) doctorDestinations(ctx context.Context) Check {
@@ -166,24 +171,27 @@ func (g *Gate) doctorDestinations(ctx context.Context) Check {
 		names = append(names, d.Name)
 	}
 	if len(names) == 0 {
-		return Check{name, CheckBad, "there is none: nothing can be released", "configure destinations in gate.yaml"}
+		return found(name, CheckBad, said("there is none: nothing can be released"), "configure destinations in gate.yaml")
 	}
-	return ok(name, "%s", strings.Join(names, ", "))
+	return ok(name, said("{destinations}", "destinations", strings.Join(names, ", ")))
 }
 
 func (g *Gate) doctorCases(ctx context.Context) Check {
 	const name = "cases"
-	states, err := rowsOf(ctx, g.db.read, func(s scanner) (string, error) {
-		var state string
-		var n int
+	stuck := map[State]int64{}
+	_, err := rowsOf(ctx, g.db.read, func(s scanner) (struct{}, error) {
+		var state State
+		var n int64
 		err := s.Scan(&state, &n)
-		return fmt.Sprintf("%d %s", n, state), err
-	}, `SELECT state, count(*) FROM cases WHERE state IN ('partly loaded', 'check failed', 'damaged', 'loading') GROUP BY state ORDER BY state`)
+		stuck[state] = n
+		return struct{}{}, err
+	}, `SELECT state, count(*) FROM cases WHERE state IN ('partly loaded', 'check failed', 'damaged', 'loading') GROUP BY state`)
 	if err != nil {
 		return failedCheck(name, err)
 	}
-	if len(states) > 0 {
-		return Check{name, CheckWarning, strings.Join(states, ", "), "packhof-gate list"}
+	if len(stuck) == 0 {
+		return ok(name, said("none is stuck"))
 	}
-	return ok(name, "none is stuck")
+	return found(name, CheckWarning, said("partly loaded: {partly}, check failed: {failed}, damaged: {damaged}, loading: {loading}",
+		"partly", stuck[PartlyLoaded], "failed", stuck[CheckFailed], "damaged", stuck[Damaged], "loading", stuck[Loading]), "packhof-gate list")
 }

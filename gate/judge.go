@@ -102,13 +102,13 @@ func (g *Gate) inspect(ctx context.Context, by Actor, r *row, observe func(Progr
 		return err
 	}
 	return g.step(ctx, "inspected", func(t *tx) error {
-		if err := t.move(ctx, r, Inspected, nil); err != nil {
+		if err := t.move(ctx, r, Inspected, nil); err != nil { // which announces the change
 			return err
 		}
 		if _, err := t.ExecContext(ctx, `UPDATE cases SET inspection = ?, inspector = ? WHERE id = ?`, string(text), g.program, r.ID); err != nil {
 			return err
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.inspected", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d files looked into", len(reports))})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.inspected", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(reports), "{n} file looked into", "{n} files looked into")})
 	})
 }
 
@@ -148,8 +148,14 @@ type statement struct {
 	proven provenBlobs
 }
 
-// state states the facts about a bundle that is in the store.
+// state states the facts about a bundle that is in the store, from rows that
+// the audit log vouches for.
 func (g *Gate) state(ctx context.Context, q queryer, r *row) (*statement, error) {
+	for _, s := range []subject{caseSubject(r.ID), channelSubject(r.Channel)} {
+		if err := g.sealed(ctx, q, s); err != nil {
+			return nil, err
+		}
+	}
 	v, err := g.bundleOf(ctx, q, r.ID)
 	if err != nil {
 		return nil, err
@@ -233,6 +239,9 @@ func (g *Gate) writeDecision(ctx context.Context, t *tx, by Actor, r *row, s *st
 		}
 		return n
 	}
+	if err := t.change(ctx, caseSubject(r.ID)); err != nil {
+		return err
+	}
 	if _, err := t.ExecContext(ctx, `UPDATE cases SET verdict = ?, decision = ?, review = ?, review_digest = ?, needed = ?, deny = ?, review_findings = ?, warn = ? WHERE id = ?`,
 		decision.Verdict, text, string(document), reviewDigest(document), review.Needed,
 		count(policy.LevelDeny), count(policy.LevelReview), count(policy.LevelWarn), r.ID); err != nil {
@@ -247,8 +256,8 @@ func (g *Gate) writeDecision(ctx context.Context, t *tx, by Actor, r *row, s *st
 	if err := t.move(ctx, r, to, why); err != nil {
 		return err
 	}
-	detail := fmt.Sprintf("%s, %d findings, policy %s", decision.Verdict, len(decision.Findings), decision.PolicyDigest)
-	if err := t.log(ctx, leaf{Actor: by.Name(), Type: "case.judged", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: detail,
+	detail := counted(len(decision.Findings), "{verdict}, {n} finding, policy {policy}", "{verdict}, {n} findings, policy {policy}", "verdict", decision.Verdict, "policy", decision.PolicyDigest)
+	if err := t.log(ctx, leaf{Actor: by.Name(), Type: "case.judged", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail,
 		Data: map[string]string{"policy": decision.PolicyDigest, "input": decision.InputDigest, "review": r.reviewDigest}}); err != nil {
 		return err
 	}

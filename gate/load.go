@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/packhof/packhof/bundle"
@@ -88,7 +87,7 @@ func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Pr
 	if err != nil {
 		return err
 	}
-	if err := notYet(ctx, g.db.read, r); err != nil || r.State == Loaded {
+	if err := g.notYet(ctx, g.db.read, r); err != nil || r.State == Loaded {
 		return err
 	}
 	s, err := g.recheck(ctx, by, r)
@@ -180,7 +179,7 @@ func (g *Gate) stillGood(ctx context.Context, q queryer, id CaseID) error {
 	if err != nil {
 		return err
 	}
-	return notYet(ctx, q, r)
+	return g.notYet(ctx, q, r)
 }
 
 // begin writes down what is about to happen, before any byte leaves.
@@ -196,7 +195,7 @@ func (g *Gate) begin(ctx context.Context, by Actor, r *row) error {
 		for _, d := range g.destinations {
 			names = append(names, d.Name)
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.intent", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: "to " + strings.Join(names, ", ")})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.intent", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: said("to {destinations}", "destinations", strings.Join(names, ", "))})
 	})
 }
 
@@ -204,6 +203,9 @@ func (g *Gate) begin(ctx context.Context, by Actor, r *row) error {
 // the channel has set stay as they are, so what would have had them is left
 // out; a name that another channel has set is not taken from it.
 func (g *Gate) releaseFor(ctx context.Context, q queryer, r *row, b *bundle.Bundle, d *Destination) (*Release, error) {
+	if err := g.sealed(ctx, q, namesSubject(d.Name)); err != nil {
+		return nil, err
+	}
 	m := b.Manifest()
 	names, err := d.names(m.Artifacts)
 	if err != nil {
@@ -344,19 +346,35 @@ func (g *Gate) recordPut(ctx context.Context, by Actor, r *row, d *Destination, 
 		if err != nil {
 			return err
 		}
+		if err := t.changeShown(ctx, r.ID, d, place); err != nil {
+			return err
+		}
 		if _, err := t.ExecContext(ctx, `INSERT INTO load (case_id, destination, artifact, digest, repository, tag, state, receipt) VALUES (?, ?, ?, ?, ?, ?, 'put', ?)
 			ON CONFLICT DO UPDATE SET receipt = excluded.receipt, digest = excluded.digest, repository = excluded.repository, tag = excluded.tag`,
 			r.ID, d.Name, place, name.Digest.String(), name.Repository, name.Tag, text); err != nil {
 			return err
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.put", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: d.Name + ": " + receipt.Location, Data: receipt})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.put", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: said("{destination}: {location}", "destination", d.Name, "location", receipt.Location), Data: receipt})
 	})
+}
+
+// changeShown announces a change of a load whose name is published; content
+// alone is put as often as a release goes on.
+func (t *tx) changeShown(ctx context.Context, id CaseID, d *Destination, place int) error {
+	shown, err := exists(ctx, t, `SELECT 1 FROM load WHERE case_id = ? AND destination = ? AND artifact = ? AND state <> 'put'`, id, d.Name, place)
+	if err != nil || !shown {
+		return err
+	}
+	return t.change(ctx, caseSubject(id))
 }
 
 // recordNames is the step in which names become the gate's own knowledge; for
 // the depot it is the publication itself.
 func (g *Gate) recordNames(ctx context.Context, by Actor, r *row, d *Destination, release *Release) error {
 	return g.step(ctx, "published", func(t *tx) error {
+		if err := t.change(ctx, namesSubject(d.Name)); err != nil {
+			return err
+		}
 		for i, name := range release.names {
 			if err := t.setName(ctx, r, d.Name, name, release.artifacts[i]); err != nil {
 				return err
@@ -370,11 +388,14 @@ func (g *Gate) recordNames(ctx context.Context, by Actor, r *row, d *Destination
 		if err := t.markLoads(ctx, r, d, release, LoadPublished); err != nil {
 			return err
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.published", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d names at %s", len(release.names), d.Name), Data: release.names})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.published", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(release.names), "{n} name at {destination}", "{n} names at {destination}", "destination", d.Name), Data: release.names})
 	})
 }
 
 func (t *tx) markLoads(ctx context.Context, r *row, d *Destination, release *Release, state string) error {
+	if err := t.change(ctx, caseSubject(r.ID)); err != nil {
+		return err
+	}
 	for _, place := range release.places {
 		if _, err := t.ExecContext(ctx, `UPDATE load SET state = ? WHERE case_id = ? AND destination = ? AND artifact = ?`, state, r.ID, d.Name, place); err != nil {
 			return err
@@ -417,7 +438,7 @@ func (g *Gate) verifyAll(ctx context.Context, by Actor, r *row, d *Destination, 
 		if err := t.markLoads(ctx, r, d, release, LoadVerified); err != nil {
 			return err
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.verified", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d artifacts at %s, checked there", len(release.artifacts), d.Name)})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.verified", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(release.artifacts), "{n} artifact at {destination}, checked there", "{n} artifacts at {destination}, checked there", "destination", d.Name)})
 	})
 }
 
@@ -488,7 +509,7 @@ func (g *Gate) finish(ctx context.Context, by Actor, r *row, b *bundle.Bundle) e
 		if err := errors.Join(t.hold(ctx, r, m), t.excuse(ctx, m, r.ID)); err != nil {
 			return err
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.loaded", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d destinations, checked there", len(g.destinations))})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.loaded", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(g.destinations), "{n} destination, checked there", "{n} destinations, checked there")})
 	})
 }
 
@@ -498,6 +519,9 @@ func (t *tx) hold(ctx context.Context, r *row, m *bundle.Manifest) error {
 	later, err := exists(ctx, t, `SELECT 1 FROM holding h JOIN cases c ON c.id = h.case_id
 		WHERE h.channel = ? AND (c.epoch > ? OR c.epoch = ? AND c.serial > ?) LIMIT 1`, m.Channel, m.Epoch, m.Epoch, m.Serial)
 	if err != nil || later {
+		return err
+	}
+	if err := t.change(ctx, channelSubject(m.Channel)); err != nil {
 		return err
 	}
 	if _, err := t.ExecContext(ctx, `DELETE FROM holding WHERE channel = ?`, m.Channel); err != nil {

@@ -90,7 +90,7 @@ type admission struct {
 // judgeHead holds a head against trust, audience and freshness. It changes
 // nothing; an error is no refusal but a failure of ours.
 func (g *Gate) judgeHead(ctx context.Context, q queryer, sealed *bundle.Sealed) (a admission, err error) {
-	if a.before, err = needTrust(ctx, q); err != nil {
+	if a.before, err = g.needTrust(ctx, q); err != nil {
 		return a, err
 	}
 	floor, err := floorOf(ctx, q)
@@ -113,6 +113,9 @@ func (g *Gate) judgeHead(ctx context.Context, q queryer, sealed *bundle.Sealed) 
 		if a.refusal = check(); a.refusal != nil {
 			return a, nil
 		}
+	}
+	if err := g.sealed(ctx, q, channelSubject(m.Channel)); err != nil {
+		return a, err
 	}
 	var refused *problem.Problem
 	if a.fresh, err = checkFreshness(ctx, q, m, a.bundle.Digest(), a.trust.Root()); errors.As(err, &refused) {
@@ -173,16 +176,28 @@ func (t *tx) openCase(ctx context.Context, by Actor, h bundle.Head, a admission,
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(t.keepHead(ctx, r.ID, h), t.accept(ctx, m, digest, a.fresh), t.noteReceiver(ctx, r.ID, by)); err != nil || !begun {
+	if err := errors.Join(t.keepHead(ctx, r.ID, h), t.accept(ctx, m, digest, a.fresh)); err != nil {
 		return r.ID, err
 	}
-	return r.ID, t.log(ctx, leaf{Actor: by.Name(), Type: "case.received", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: file + ", signed by " + signersText(a.bundle)})
+	another, err := t.noteReceiver(ctx, r.ID, by)
+	if err != nil || !begun && !another {
+		return r.ID, err
+	}
+	return r.ID, t.log(ctx, leaf{Actor: by.Name(), Type: "case.received", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: said("{file}, signed by {signers}", "file", file, "signers", signersText(a.bundle))})
 }
 
-// noteReceiver remembers who brought something of a case in.
-func (t *tx) noteReceiver(ctx context.Context, id CaseID, by Actor) error {
-	_, err := t.ExecContext(ctx, `INSERT INTO receiver (case_id, person) VALUES (?, ?) ON CONFLICT DO NOTHING`, id, by.person())
-	return err
+// noteReceiver remembers who brought something of a case in, and tells whether
+// that is news.
+func (t *tx) noteReceiver(ctx context.Context, id CaseID, by Actor) (another bool, err error) {
+	known, err := exists(ctx, t, `SELECT 1 FROM receiver WHERE case_id = ? AND person = ?`, id, by.person())
+	if err != nil || known {
+		return false, err
+	}
+	if err := t.change(ctx, caseSubject(id)); err != nil {
+		return false, err
+	}
+	_, err = t.ExecContext(ctx, `INSERT INTO receiver (case_id, person) VALUES (?, ?)`, id, by.person())
+	return true, err
 }
 
 func signersText(b *bundle.Bundle) string {
@@ -219,6 +234,7 @@ func (t *tx) insertCase(ctx context.Context, by Actor, digest bundle.Digest, c c
 	if err != nil {
 		return nil, err
 	}
+	t.changed = append(t.changed, caseSubject(id)) // there was nothing to compare
 	return rowOf(ctx, t, id)
 }
 
@@ -246,6 +262,9 @@ func (t *tx) refuse(ctx context.Context, by Actor, sealed *bundle.Sealed, file s
 	case r.State == state && r.decision == nil:
 		text, err := jsonText(why)
 		if err != nil {
+			return 0, err
+		}
+		if err := t.change(ctx, caseSubject(r.ID)); err != nil {
 			return 0, err
 		}
 		if _, err := t.ExecContext(ctx, `UPDATE cases SET refusals = refusals + 1, problem = ? WHERE id = ?`, text, r.ID); err != nil {
@@ -311,7 +330,7 @@ func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.
 				return err
 			}
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.verified", Outcome: outcomeOK, Case: id, Bundle: r.label(), Detail: fmt.Sprintf("%d blobs, %d bytes", m.Totals.Files, m.Totals.Bytes)})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.verified", Outcome: outcomeOK, Case: id, Bundle: r.label(), Said: counted(m.Totals.Files, "{n} blob, {bytes} bytes", "{n} blobs, {bytes} bytes", "bytes", m.Totals.Bytes)})
 	})
 }
 
