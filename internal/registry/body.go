@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/packhof/packhof/internal/download"
 	"github.com/packhof/packhof/internal/problem"
@@ -35,4 +36,21 @@ func (b body) Read(p []byte) (int, error) {
 		return n, problem.New(CodeInterrupted, "the download of %s %w", b.what, broken).With(broken.Evidence()...)
 	}
 	return n, fmt.Errorf("download %s: %w", b.what, err)
+}
+
+// short cuts what a registry sends where it sends no content: beside a status
+// other than 2xx, and at its base, where one logs in. go-containerregistry
+// reads some of these bodies to their end, however far that is, and takes a
+// longer explanation of a refusal for no answer at all.
+func short(resp *http.Response) {
+	if resp.StatusCode/100 == 2 && resp.Request.URL.Path != "/v2/" {
+		return
+	}
+	resp.Body = cut{io.LimitReader(resp.Body, maxMessage), resp.Body}
+}
+
+// cut is the beginning of a body.
+type cut struct {
+	io.Reader
+	io.Closer
 }

@@ -39,7 +39,12 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := fresh(out); err != nil {
 		return nil, err
 	}
-	return g.inner.RoundTrip(out)
+	resp, err := g.inner.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	short(resp)
+	return resp, nil
 }
 
 // fresh makes sure that a body is sent from its beginning: when a token is

@@ -1,10 +1,12 @@
 package registry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/packhof/packhof/internal/registry"
@@ -98,4 +100,53 @@ func TestPingThatFails(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// endless answers one path with a status and a body that never ends, and
+// counts what of it went out.
+func endless(path string, status int, sent *atomic.Int64) testkit.Option {
+	return testkit.WithFault(testkit.Answer(func(w http.ResponseWriter, q *http.Request) bool {
+		if q.URL.Path != path {
+			return false
+		}
+		w.WriteHeader(status)
+		chunk := bytes.Repeat([]byte("x"), 64<<10)
+		for sent.Load() < tooMuch {
+			n, err := w.Write(chunk)
+			if sent.Add(int64(n)); err != nil {
+				break
+			}
+		}
+		return true
+	}))
+}
+
+// tooMuch is more than fits between us and a server that nobody reads from.
+const tooMuch = 64 << 20
+
+// TestAnswersAreCut reads little of what an endless answer says.
+func TestAnswersAreCut(t *testing.T) {
+	for name, c := range map[string]struct {
+		path    string
+		status  int
+		options []testkit.Option
+		code    string
+	}{
+		"log-in":             {"/v2/", 401, nil, "registry/not-found"},
+		"base":               {"/v2/", 200, nil, "registry/not-found"},
+		"base, out of order": {"/v2/", 400, nil, "registry/refused"},
+		"token refused":      {"/token", 401, []testkit.Option{wantsToken()}, "registry/auth-required"},
+		"token":              {"/token", 200, []testkit.Option{wantsToken()}, "registry/protocol"},
+		"manifest refused":   {"/v2/a/manifests/1", 403, nil, "registry/forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent atomic.Int64
+			r := testkit.NewRegistry(t, append(c.options, endless(c.path, c.status, &sent))...)
+			_, _, err := newClient(t, plain(r)).Read(t.Context(), registry.Reference{Host: r.Host(), Repository: "a", Tag: "1"}, limit)
+			wantCode(t, err, c.code)
+			if n := sent.Load(); n == 0 || n >= tooMuch {
+				t.Errorf("the registry sent %d bytes", n)
+			}
+		})
+	}
 }
