@@ -150,10 +150,10 @@ func uncompilable(err error) *Error {
 			return e.with(fmt.Sprintf("and %d more", len(list)-most))
 		}
 		if one.Location == nil {
-			e.with(visible(one.Message))
+			e.with(Visible(one.Message))
 			continue
 		}
-		e.with(fmt.Sprintf("at:  %s:%d: %s", one.Location.File, one.Location.Row, visible(one.Message)))
+		e.with(fmt.Sprintf("at:  %s:%d: %s", one.Location.File, one.Location.Row, Visible(one.Message)))
 	}
 	return e
 }
@@ -215,7 +215,7 @@ func checkReferences(file string, m *ast.Module, config map[string]any) error {
 	if at := bad[0].Location; at != nil {
 		line = at.Row
 	}
-	return invalidRule(id, file, line, "it reads "+visible(bad.String())+"; rules read themselves, and parameters that "+ConfigFile+" has, as data.packhof.config.NAME")
+	return invalidRule(id, file, line, "it reads "+Visible(bad.String())+"; rules read themselves, and parameters that "+ConfigFile+" has, as data.packhof.config.NAME")
 }
 
 func mayRead(id string, ref ast.Ref, config map[string]any) bool {

@@ -321,3 +321,35 @@ func FuzzParseConfig(f *testing.F) {
 		}
 	})
 }
+
+func FuzzVisible(f *testing.F) {
+	f.Add("a\u202e\x00\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, r := range Visible(s) {
+			if hidden(r) {
+				t.Fatalf("%q still has %U", Visible(s), r)
+			}
+		}
+	})
+}
+
+// TestInWords: a finding of a rule that is not in force any more is shown by
+// the rule's name.
+func TestInWords(t *testing.T) {
+	library, err := Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Compile(t.Context(), library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := p.Rules()[0]
+	words := p.InWords([]Finding{{Rule: known.ID}, {Rule: "gone"}}, "de")
+	if len(words) != 2 || words[0].Title != known.German.Title || words[0].Sentence == "" || words[1].Title != "gone" || words[1].Sentence != "" {
+		t.Errorf("%+v", words)
+	}
+	if none := p.InWords(nil, "en"); none == nil || len(none) != 0 {
+		t.Errorf("%+v", none)
+	}
+}

@@ -61,7 +61,7 @@ type Decision struct {
 func FailedDecision(policyDigest, inputDigest string, first Failure, more ...Failure) *Decision {
 	d := &Decision{PolicyDigest: policyDigest, InputDigest: inputDigest}
 	for _, f := range append([]Failure{first}, more...) {
-		d.Errors = append(d.Errors, Failure{Rule: f.Rule, Message: visible(f.Message)})
+		d.Errors = append(d.Errors, Failure{Rule: f.Rule, Message: Visible(f.Message)})
 	}
 	d.conclude()
 	return d
@@ -154,11 +154,11 @@ func DecodeDecision(document []byte, policyDigest, inputDigest string) (*Decisio
 	}
 	switch {
 	case d.PolicyDigest != policyDigest:
-		return nil, fault(codeInvalidReply, "the decision is by another policy").with("want:  "+policyDigest, "got:   "+visible(d.PolicyDigest))
+		return nil, fault(codeInvalidReply, "the decision is by another policy").with("want:  "+policyDigest, "got:   "+Visible(d.PolicyDigest))
 	case d.InputDigest != inputDigest:
-		return nil, fault(codeInvalidReply, "the decision is about other facts").with("want:  "+inputDigest, "got:   "+visible(d.InputDigest))
+		return nil, fault(codeInvalidReply, "the decision is about other facts").with("want:  "+inputDigest, "got:   "+Visible(d.InputDigest))
 	case d.Verdict != d.due():
-		return nil, fault(codeInvalidReply, "the verdict does not follow from the findings").with("want:  "+string(d.due()), "got:   "+visible(string(d.Verdict)))
+		return nil, fault(codeInvalidReply, "the verdict does not follow from the findings").with("want:  "+string(d.due()), "got:   "+Visible(string(d.Verdict)))
 	}
 	canonical, err := d.Encode()
 	if err != nil || string(canonical) != string(document) {

@@ -40,7 +40,7 @@ func (p *Policy) Evaluate(ctx context.Context, in *Input) (*Decision, error) {
 		}
 		findings, err := p.evaluateRule(ctx, r, in, value)
 		if err != nil {
-			d.Errors = append(d.Errors, Failure{Rule: r.ID, Message: visible(err.Error())})
+			d.Errors = append(d.Errors, Failure{Rule: r.ID, Message: Visible(err.Error())})
 			continue
 		}
 		d.Findings = append(d.Findings, findings...)
@@ -63,7 +63,7 @@ func floor(rules []Rule, in *Input, checked map[string]bool) []Failure {
 	}
 	for _, a := range in.Artifacts {
 		if !checked[a.Digest] {
-			failures = append(failures, Failure{Message: fmt.Sprintf("artifact without a decision: no rule looked at %s %s, %s", a.Kind, visible(a.Name), a.Digest)})
+			failures = append(failures, Failure{Message: fmt.Sprintf("artifact without a decision: no rule looked at %s %s, %s", a.Kind, Visible(a.Name), a.Digest)})
 		}
 	}
 	return failures

@@ -24,7 +24,7 @@ func (s Source) Extend(dir fs.FS) (Source, error) {
 		name := e.Name()
 		if e.IsDir() {
 			return Source{}, fault(codeUnknownFile, "the policy has a folder in its folder").
-				with("folder:  " + visible(name)).hint("take it out")
+				with("folder:  " + Visible(name)).hint("take it out")
 		}
 		if name == ConfigFile {
 			text, err := readLimited(dir, name, MaxConfigSize)
@@ -37,7 +37,7 @@ func (s Source) Extend(dir fs.FS) (Source, error) {
 			continue
 		}
 		if _, taken := s.Modules[name]; taken {
-			return Source{}, fault(codeInvalidRule, "the file %s has the name of one that ships", visible(name)).
+			return Source{}, fault(codeInvalidRule, "the file %s has the name of one that ships", Visible(name)).
 				hint("give the rule a name of its own, and set parameters of the one that ships in config.json")
 		}
 		text, err := readLimited(dir, name, MaxModuleSize)

@@ -80,7 +80,7 @@ type claim struct {
 func firstBroken(of string, claims []claim) error {
 	for _, c := range claims {
 		if !c.holds {
-			return fault(codeInvalidInput, "the facts contradict each other: %s", c.text).with("of:  " + visible(of))
+			return fault(codeInvalidInput, "the facts contradict each other: %s", c.text).with("of:  " + Visible(of))
 		}
 	}
 	return nil

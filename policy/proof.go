@@ -179,7 +179,7 @@ func testResult(r *tester.Result) TestResult {
 	id, _, _ := ruleOf(r.Location.File)
 	t := TestResult{Rule: id, Name: r.Name, File: r.Location.File, Line: r.Location.Row, Passed: r.Pass() && !r.Skip, Took: r.Duration}
 	if r.Error != nil {
-		t.Message = visible(r.Error.Error())
+		t.Message = Visible(r.Error.Error())
 	}
 	return t
 }

@@ -54,7 +54,7 @@ func describe(id, file string, m *ast.Module) (Rule, error) {
 	}
 	for key := range found.Custom {
 		if !slices.Contains(customKeys(), key) {
-			return fail("METADATA has custom.%s, which means nothing", visible(key))
+			return fail("METADATA has custom.%s, which means nothing", Visible(key))
 		}
 	}
 	text := func(key string) string {

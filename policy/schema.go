@@ -177,7 +177,7 @@ func (s *schema) checkObject(d *jsontext.Decoder) error {
 		}
 		i := slices.IndexFunc(s.fields, func(f field) bool { return f.name == token.String() })
 		if i < 0 {
-			return fault(codeInvalidInput, "the facts have a property that nobody knows").with("at:  " + visible(string(d.StackPointer())))
+			return fault(codeInvalidInput, "the facts have a property that nobody knows").with("at:  " + Visible(string(d.StackPointer())))
 		}
 		seen[i] = true
 		if err := s.fields[i].value.check(d); err != nil {
@@ -222,7 +222,7 @@ func (s *schema) misfit(d *jsontext.Decoder, want, got string) error {
 		got = got[:longest] + "…"
 	}
 	return fault(codeInvalidInput, "the facts do not fit their schema").
-		with("at:    "+visible(string(d.StackPointer())), "want:  "+want, "got:   "+visible(got))
+		with("at:    "+Visible(string(d.StackPointer())), "want:  "+want, "got:   "+Visible(got))
 }
 
 func skip(d *jsontext.Decoder) error {

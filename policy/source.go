@@ -68,7 +68,7 @@ func ReadSource(dir fs.FS) (Source, error) {
 			s.Modules[name] = string(text)
 		default:
 			return Source{}, fault(codeUnknownFile, "the policy has a file that is neither rule nor configuration").
-				with("file:  " + visible(name)).hint("take it out of the folder")
+				with("file:  " + Visible(name)).hint("take it out of the folder")
 		}
 	}
 	return s, s.check()
@@ -79,7 +79,7 @@ func readLimited(dir fs.FS, name string, limit int64) (text []byte, err error) {
 	if info, err := fs.Stat(dir, name); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	} else if !info.Mode().IsRegular() {
-		return nil, fault(codeUnknownFile, "the policy has something that is no file").with("name:  " + visible(name)).hint("take it out of the folder")
+		return nil, fault(codeUnknownFile, "the policy has something that is no file").with("name:  " + Visible(name)).hint("take it out of the folder")
 	}
 	f, err := dir.Open(name)
 	if err != nil {
@@ -95,7 +95,7 @@ func readLimited(dir fs.FS, name string, limit int64) (text []byte, err error) {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
 	if int64(len(text)) > limit {
-		return nil, fault(codeTooLarge, "a file of the policy has more than %d bytes", limit).with("file:  " + visible(name))
+		return nil, fault(codeTooLarge, "a file of the policy has more than %d bytes", limit).with("file:  " + Visible(name))
 	}
 	return text, nil
 }
@@ -126,7 +126,7 @@ func checkConfig(config map[string]any) error {
 		plain := !slices.ContainsFunc(list, func(v any) bool { return !isScalar(v) })
 		if !isParamName(name) || !plain || terms > maxConfigTerms {
 			return fault(codeInvalidData, "the configuration of the policy is not a flat object of texts, numbers, truth values and lists of them").
-				with("key:  " + visible(name))
+				with("key:  " + Visible(name))
 		}
 	}
 	return nil
@@ -151,7 +151,7 @@ func (s Source) Configure(overrides map[string]any) (Source, error) {
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		now, known := config[name]
 		if !known {
-			return Source{}, fault(codeInvalidData, "the policy knows no parameter %q", visible(name)).
+			return Source{}, fault(codeInvalidData, "the policy knows no parameter %q", Visible(name)).
 				with("known:  " + strings.Join(slices.Sorted(maps.Keys(s.Config)), ", "))
 		}
 		if !sameForm(now, overrides[name]) {
@@ -187,7 +187,7 @@ func (s Source) check() error {
 		rule, isTest, ok := ruleOf(name)
 		if !ok {
 			return fault(codeUnknownFile, "the policy has a file that is neither rule nor test").
-				with("file:  " + visible(name)).hint("name rules like my_rule.rego and their tests like my_rule_test.rego")
+				with("file:  " + Visible(name)).hint("name rules like my_rule.rego and their tests like my_rule_test.rego")
 		}
 		if total += len(text); len(text) > MaxModuleSize || total > MaxPolicySize {
 			return fault(codeTooLarge, "the policy has more than %d bytes, or %d in one file", MaxPolicySize, MaxModuleSize).with("file:  " + name)

@@ -24,6 +24,29 @@ func Words(r Rule, f Finding, lang string) Text {
 	return Text{Title: w.Title, Sentence: fill(w.Message, f.Params), Remedy: w.Remedy}
 }
 
+// Worded is a finding together with its words in one language.
+type Worded struct {
+	Finding
+	Title    string `json:"title"`
+	Sentence string `json:"sentence"`
+	Remedy   string `json:"remedy"`
+}
+
+// InWords gives findings with their words in German ("de") or English (any
+// other language). Where the policy does not have the rule any more, its name
+// says what it was about, and there is no sentence.
+func (p *Policy) InWords(findings []Finding, lang string) []Worded {
+	list := []Worded{}
+	for _, f := range findings {
+		text := Text{Title: f.Rule}
+		if rule, ok := p.Rule(f.Rule); ok {
+			text = Words(rule, f, lang)
+		}
+		list = append(list, Worded{f, text.Title, text.Sentence, text.Remedy})
+	}
+	return list
+}
+
 func (r Rule) words(lang string) Wording {
 	if lang == "de" {
 		return r.German
@@ -59,7 +82,7 @@ func paramText(v any) string {
 		if runes := []rune(v); len(runes) > longest {
 			v = string(runes[:longest]) + "…"
 		}
-		return visible(v)
+		return Visible(v)
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	case bool:
@@ -68,9 +91,10 @@ func paramText(v any) string {
 	return "?"
 }
 
-// visible writes what nobody can see, or what changes how its surroundings are
-// seen, as its number.
-func visible(s string) string {
+// Visible writes what nobody can see, or what changes how its surroundings are
+// seen, as its number, such as ⟨U+202E⟩: whatever came with an artifact goes
+// through it before people read it. Markup is left alone.
+func Visible(s string) string {
 	if !strings.ContainsFunc(s, hidden) && utf8.ValidString(s) {
 		return s
 	}
@@ -85,7 +109,19 @@ func visible(s string) string {
 	return b.String()
 }
 
-func hidden(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }
+// hidden finds control and formatting characters, all spaces but the plain
+// one, and letters and marks that look like nothing.
+func hidden(r rune) bool {
+	switch {
+	case r == ' ':
+		return false
+	case !unicode.IsPrint(r):
+		return true
+	case r >= 0xFE00 && r <= 0xFE0F, r >= 0xE0100 && r <= 0xE01EF, r >= 0x180B && r <= 0x180F: // variation selectors
+		return true
+	}
+	return slices.Contains([]rune{0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0}, r)
+}
 
 // placeholders lists the names in braces, sorted, each once; ok is false if a
 // brace stands alone or a name is not one.

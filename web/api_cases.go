@@ -63,26 +63,12 @@ func (s *server) apiFindings(c echo.Context) error {
 }
 
 // worded gives findings in the language that the request asks for.
-func (s *server) worded(c echo.Context, findings []policy.Finding) []wordedFinding {
+func (s *server) worded(c echo.Context, findings []policy.Finding) []policy.Worded {
 	lang := c.QueryParam("lang")
 	if lang == "" {
 		lang = acceptedLanguage(c.Request().Header.Get("Accept-Language"))
 	}
-	list := []wordedFinding{}
-	for _, f := range findings {
-		w := s.words(f, lang)
-		list = append(list, wordedFinding{f, w.Title, w.Sentence, w.Remedy})
-	}
-	return list
-}
-
-// words gives a finding in words. A rule that is not in force any more has
-// none; its name says what it was about.
-func (s *server) words(f policy.Finding, lang string) policy.Text {
-	if rule, ok := s.gate.Policy().Rule(f.Rule); ok {
-		return policy.Words(rule, f, lang)
-	}
-	return policy.Text{Title: f.Rule}
+	return s.gate.Policy().InWords(findings, lang)
 }
 
 func (s *server) apiDecisions(c echo.Context) error {
@@ -180,7 +166,7 @@ func (s *server) apiPreview(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	worded := []wordedFinding{}
+	worded := []policy.Worded{}
 	if preview.Decision != nil {
 		worded = s.worded(c, preview.Decision.Findings)
 	}

@@ -43,14 +43,7 @@ type (
 		Cases []gate.Summary `json:"cases"`
 	}
 	findingsAnswer struct {
-		Findings []wordedFinding `json:"findings"`
-	}
-	// wordedFinding is a finding together with its words in one language.
-	wordedFinding struct {
-		policy.Finding
-		Title    string `json:"title"`
-		Sentence string `json:"sentence"`
-		Remedy   string `json:"remedy"`
+		Findings []policy.Worded `json:"findings"`
 	}
 	decisionsAnswer struct {
 		Decisions []gate.Decision `json:"decisions"`
@@ -60,7 +53,7 @@ type (
 	}
 	previewAnswer struct {
 		*gate.Preview
-		Words []wordedFinding `json:"words"` // the findings of the decision in words
+		Words []policy.Worded `json:"words"` // the findings of the decision in words
 	}
 	usersAnswer struct {
 		Users []gate.Account `json:"users"`

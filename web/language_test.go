@@ -381,17 +381,6 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-func FuzzVisible(f *testing.F) {
-	f.Add("a\u202e\x00\xff")
-	f.Fuzz(func(t *testing.T, s string) {
-		for _, r := range visible(s) {
-			if hidden(r) {
-				t.Fatalf("%q still has %U", visible(s), r)
-			}
-		}
-	})
-}
-
 func TestLocalPath(t *testing.T) {
 	for path, want := range map[string]string{
 		"/cases/7": "/cases/7", "/cases?tab=done": "/cases?tab=done", "": "/", "//evil.example": "/", "/\\evil.example": "/",

@@ -144,9 +144,9 @@ func (s *server) reviewed(p *gate.ReviewPage, lang string) *reviewView {
 	}
 	v.Changed = changedIn(p.Review.Artifacts)
 	v.Unchanged = len(p.Review.Artifacts) - len(v.Changed)
-	for _, f := range p.Review.Findings {
+	for _, f := range s.gate.Policy().InWords(p.Review.Findings, lang) {
 		v.Counts[string(f.Level)]++
-		v.addFinding(f, s.words(f, lang))
+		v.addFinding(f)
 	}
 	slices.SortStableFunc(v.Groups, func(a, b findingGroup) int {
 		return slices.Index(levels(), a.Level) - slices.Index(levels(), b.Level)
@@ -158,17 +158,17 @@ func (s *server) reviewed(p *gate.ReviewPage, lang string) *reviewView {
 }
 
 // addFinding puts a finding to the others of its rule.
-func (v *reviewView) addFinding(f policy.Finding, words policy.Text) {
+func (v *reviewView) addFinding(f policy.Worded) {
 	i := slices.IndexFunc(v.Groups, func(g findingGroup) bool { return g.Rule == f.Rule })
 	if i < 0 {
 		i = len(v.Groups)
-		v.Groups = append(v.Groups, findingGroup{Rule: f.Rule, Level: f.Level, Title: words.Title, Remedy: words.Remedy})
+		v.Groups = append(v.Groups, findingGroup{Rule: f.Rule, Level: f.Level, Title: f.Title, Remedy: f.Remedy})
 	}
 	g := &v.Groups[i]
 	if slices.Index(levels(), f.Level) < slices.Index(levels(), g.Level) {
 		g.Level = f.Level
 	}
-	item := findingView{Level: f.Level, Sentence: words.Sentence, Digest: f.Artifact}
+	item := findingView{Level: f.Level, Sentence: f.Sentence, Digest: f.Artifact}
 	for _, a := range v.ReviewPage.Review.Artifacts {
 		if a.Digest.String() == f.Artifact {
 			item.Subject = a.Name + " " + a.Version

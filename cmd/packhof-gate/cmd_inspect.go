@@ -35,7 +35,7 @@ says of itself is shown.`,
 type previewDocument struct {
 	Gate bool `json:"gate"` // a gate has judged; otherwise Claims is all there is
 	gate.Preview
-	Words []finding `json:"words"` // findings of the preview in words
+	Words []policy.Worded `json:"words"` // findings of the preview in words
 }
 
 func runInspect(s *site, c *cobra.Command, name, lang string) error {
@@ -69,7 +69,7 @@ func (s *site) printClaims(path string) error {
 	if err != nil {
 		return err
 	}
-	doc := previewDocument{Preview: gate.Preview{File: path, Claims: claims, Signers: []gate.ReviewSigner{}, Missing: []int64{}}, Words: []finding{}}
+	doc := previewDocument{Preview: gate.Preview{File: path, Claims: claims, Signers: []gate.ReviewSigner{}, Missing: []int64{}}, Words: []policy.Worded{}}
 	if err := s.app.Print("GatePreview", doc, doc.table); err != nil {
 		return err
 	}

@@ -27,19 +27,11 @@ func checkLang(c *cobra.Command, lang string) error {
 	return nil
 }
 
-// finding is a finding in words.
-type finding struct {
-	policy.Finding
-	Title    string `json:"title"`
-	Sentence string `json:"sentence"`
-	Remedy   string `json:"remedy"`
-}
-
 // reviewPage is what people decide on, with the words for it.
 type reviewPage struct {
 	gate.Review
 	Digest    string          `json:"review"` // what a decision is bound to
-	Words     []finding       `json:"words"`  // Findings in words
+	Words     []policy.Worded `json:"words"`  // Findings in words
 	Decisions []gate.Decision `json:"decisions"`
 }
 
@@ -55,7 +47,7 @@ func readReview(ctx context.Context, api *client, id, lang string) (*reviewPage,
 		return nil, fmt.Errorf("the review of case %s cannot be read: %w", id, err)
 	}
 	var words struct {
-		Findings []finding `json:"findings"`
+		Findings []policy.Worded `json:"findings"`
 	}
 	if _, err := api.call(ctx, "GET", "cases/"+id+"/findings?lang="+lang, nil, &words); err != nil {
 		return nil, err
@@ -119,7 +111,7 @@ func (p *reviewPage) nameOf(digest string) string {
 }
 
 // printFindings prints findings as they come, heaviest first.
-func printFindings(w io.Writer, findings []finding, nameOf func(digest string) string) {
+func printFindings(w io.Writer, findings []policy.Worded, nameOf func(digest string) string) {
 	for _, f := range findings {
 		fmt.Fprintf(w, "\n%s  not met: %s  (%s)\n", strings.ToUpper(string(f.Level)), cli.Clean(f.Title), f.Rule)
 		fmt.Fprintf(w, "  %s: %s\n", cli.Clean(nameOf(f.Artifact)), cli.Clean(f.Sentence))

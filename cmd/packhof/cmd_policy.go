@@ -82,13 +82,10 @@ func unknownHere() []string {
 	return []string{"what the plant holds", "which serials it lacks", "its destinations", "its clock"}
 }
 
-// policyFinding is a finding in words.
+// policyFinding is a finding in words, and what it is about.
 type policyFinding struct {
-	policy.Finding
-	Subject  string `json:"subject"`
-	Title    string `json:"title"`
-	Sentence string `json:"sentence"`
-	Remedy   string `json:"remedy"`
+	policy.Worded
+	Subject string `json:"subject"`
 }
 
 func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) (err error) {
@@ -139,7 +136,7 @@ func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) 
 	}
 	doc := policyDocument{
 		File: path, Manifest: b.Digest(), Verdict: decision.Verdict, Policy: decision.PolicyDigest, OwnRules: loaded.Own, Unknown: unknownHere(),
-		Findings: inWords(decision.Findings, rules, b.Manifest(), o.lang), Errors: append([]policy.Failure{}, decision.Errors...),
+		Findings: withSubjects(rules.InWords(decision.Findings, o.lang), b.Manifest()), Errors: append([]policy.Failure{}, decision.Errors...),
 	}
 	if err := p.app.Print("PolicyCheck", doc, doc.table); err != nil {
 		return err
@@ -222,16 +219,14 @@ func (u untilDone) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
-func inWords(findings []policy.Finding, rules *policy.Policy, m *bundle.Manifest, lang string) []policyFinding {
+func withSubjects(findings []policy.Worded, m *bundle.Manifest) []policyFinding {
 	all := []policyFinding{}
 	for _, f := range findings {
 		subject := "the bundle"
 		if i := slices.IndexFunc(m.Artifacts, func(a bundle.Artifact) bool { return a.Root.Digest.String() == f.Artifact }); i >= 0 {
 			subject = m.Artifacts[i].Name + " " + m.Artifacts[i].Version
 		}
-		rule, _ := rules.Rule(f.Rule)
-		text := policy.Words(rule, f, lang)
-		all = append(all, policyFinding{Finding: f, Subject: subject, Title: text.Title, Sentence: text.Sentence, Remedy: text.Remedy})
+		all = append(all, policyFinding{f, subject})
 	}
 	return all
 }
