@@ -1,28 +1,18 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
 	"cmp"
-	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/testkit"
-	"github.com/packhof/packhof/signing"
 )
 
 // failure is a command that must fail, and how.
@@ -55,49 +45,30 @@ type stage struct {
 // stable code, every word on stderr (testdata/failures.txtar has them all),
 // that nothing was loaded, and that the gate is in order afterwards.
 func TestFailures(t *testing.T) {
-	golden := readGolden(t)
+	golden := testkit.ReadGolden(t, goldenFailures, *update)
 	fresh := newLab(t)
 	there := fresh.clone(t)
 	there.exported()
 	judged := there.clone(t)
 	judged.must("receive", bundleFile)
 	stages := []stage{{fresh, append(configFailures(), commandFailures()...)}, {there, receiveFailures()}, {judged, decideFailures()}}
-	said := map[string]string{}
 	var names []string
 	t.Run("of", func(t *testing.T) { // ends when all of its parallel tests have ended
-		results := make(chan [2]string, 200)
 		for _, s := range stages {
 			for _, f := range s.failures {
 				names = append(names, f.name)
 				t.Run(f.name, func(t *testing.T) {
 					t.Parallel()
-					text := f.check(s.lab.clone(t))
-					results <- [2]string{f.name, text}
-					if want := golden[f.name]; !*update && want != text {
-						t.Errorf("stderr (-want +got), if it is right run  go test -run TestFailures -update\n%s", gocmp.Diff(want, text))
-					}
+					golden.Check(t, f.name, f.check(s.lab.clone(t)))
 				})
 			}
 		}
-		t.Cleanup(func() {
-			close(results)
-			for r := range results {
-				said[r[0]] = r[1]
-			}
-		})
 	})
-	for name := range golden {
-		if !*update && !slices.Contains(names, name) {
-			t.Errorf("%s has a section %q, which is no test", goldenFailures, name)
-		}
-	}
-	if *update {
-		writeGolden(t, names, said)
-	}
+	golden.Finish(t, "What packhof-gate says on stderr when it fails; see TestFailures.", names)
 }
 
 func (f *failure) check(l *lab) (said string) {
-	l.t.Helper()
+	l.T.Helper()
 	if f.given != nil {
 		f.given(l)
 	}
@@ -109,57 +80,45 @@ func (f *failure) check(l *lab) (said string) {
 		args = append(args, arg)
 	}
 	o := l.run(args...)
-	if o.exit != f.exit || !strings.Contains(o.stderr, fmt.Sprintf("code: %s   exit %d ", f.code, f.exit)) {
-		l.t.Errorf("exit %d, want exit %d and code %s:\n%s", o.exit, f.exit, f.code, o.stderr)
-	}
-	if inside := insides.FindString(o.stderr); inside != "" {
-		l.t.Errorf("%q is not for people:\n%s", inside, o.stderr)
-	}
+	o.CheckFailure(l.T, f.exit, f.code)
 	l.checkUnloaded(f.cases)
-	_, after, _ := strings.Cut(o.stderr, reviewEnds) // what was to be decided on is not the failure
-	return l.steady(cmp.Or(after, o.stderr))
+	_, after, _ := strings.Cut(o.Stderr, reviewEnds) // what was to be decided on is not the failure
+	return l.steady(cmp.Or(after, o.Stderr))
 }
 
 // checkUnloaded makes sure that a failure left a gate in order, with so many
 // cases, and nothing of them in the depot.
 func (l *lab) checkUnloaded(cases int) {
-	l.t.Helper()
+	l.T.Helper()
 	if l.vacate != nil {
 		l.vacate()
 	}
-	l.env, l.noPassword = nil, false
-	l.remove("data/gate.yaml") // which may be what was wrong
-	l.write("data/gate.yaml", "apiVersion: packhof/v1\nkind: Gate\n")
-	l.remove("data/policy")
-	l.mkdir("data/policy")
+	l.Env = environment()
+	for _, wrong := range []string{"data/gate.yaml", "data/policy"} { // or missing
+		if err := os.RemoveAll(l.Path(wrong)); err != nil {
+			l.T.Fatal(err)
+		}
+	}
+	l.Write("data/gate.yaml", "apiVersion: packhof/v1\nkind: Gate\n")
+	l.Mkdir("data/policy")
 	all := l.cases()
 	if len(all) != cases {
-		l.t.Errorf("%d cases, want %d", len(all), cases)
+		l.T.Errorf("%d cases, want %d", len(all), cases)
 	}
 	for _, c := range all {
 		if c.State == gate.Approved || c.State == gate.Loading || c.State == gate.PartlyLoaded || c.State == gate.Loaded {
-			l.t.Errorf("case %d was let through: %s", c.ID, c.State)
+			l.T.Errorf("case %d was let through: %s", c.ID, c.State)
 		}
 	}
 	l.checkStore()
 }
 
-// insides is what nobody but us can make sense of: types of Go, addresses,
-// what is left of a crash.
-var insides = regexp.MustCompile(`\bGo [a-z]+\.[A-Z]\w*|\bunmarshal\b|%!|0x[0-9a-f]{6,}|goroutine|sql:`)
-
 // anonymous replaces the folder of the lab.
-func (l *lab) anonymous(text string) string { return strings.ReplaceAll(text, l.dir, "$LAB") }
+func (l *lab) anonymous(text string) string { return strings.ReplaceAll(text, l.Dir, "$LAB") }
 
-// steady replaces what differs from run to run. Digests and keys become
-// numbers in the order in which they turn up, so that it still shows which of
-// them are the same.
+// steady replaces what differs from run to run.
 func (l *lab) steady(text string) string {
-	text = l.anonymous(text)
-	for _, r := range []struct{ from, to string }{
-		{`127\.0\.0\.1:\d+`, "$$HOST"},
-		{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "<time>"},
-		{`\d{4}-\d\d-\d\d`, "<date>"},
+	return l.Steady(text, [][2]string{
 		{`gate-[a-z2-7]{16}`, "<gate>"},
 		{`process:  \d+`, "process:  <pid>"},
 		{`\bknown:  \w+(, \w+)+`, "known:  <parameters>"},
@@ -168,54 +127,21 @@ func (l *lab) steady(text string) string {
 		{`at byte [1-9]\d+`, "at byte <n>"},
 		{`(?m)^  ([a-z]+ ){7}[a-z]+$`, "  <words>"},
 		{`(free|need|wanted|have):( +)[\d.]+ \w+`, "$1:$2<size>"},
-	} {
-		text = regexp.MustCompile(r.from).ReplaceAllString(text, r.to)
-	}
-	var seen []string
-	return regexp.MustCompile(`\b([0-9a-f]{64}|[0-9a-f]{16}|[0-9a-f]{12}|[0-9a-f]{4}( [0-9a-f]{4}){15})\b`).ReplaceAllStringFunc(text, func(hex string) string {
-		if !slices.Contains(seen, hex) {
-			seen = append(seen, hex)
-		}
-		return fmt.Sprintf("<hex %d>", slices.Index(seen, hex)+1)
-	})
-}
-
-func readGolden(t *testing.T) map[string]string {
-	t.Helper()
-	b, err := os.ReadFile(goldenFailures)
-	if err != nil && !*update {
-		t.Fatal(err)
-	}
-	said := map[string]string{}
-	for _, f := range txtar.Parse(b).Files {
-		said[f.Name] = string(f.Data)
-	}
-	return said
-}
-
-func writeGolden(t *testing.T, names []string, said map[string]string) {
-	t.Helper()
-	archive := &txtar.Archive{Comment: []byte("What packhof-gate says on stderr when it fails; see TestFailures.\n\n")}
-	for _, name := range names {
-		archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(said[name])})
-	}
-	if err := os.WriteFile(goldenFailures, txtar.Format(archive), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	}...)
 }
 
 // config writes a gate.yaml with these lines.
 func withConfig(lines ...string) func(*lab) {
 	return func(l *lab) {
-		l.write("data/gate.yaml", "apiVersion: packhof/v1\nkind: Gate\n"+strings.Join(lines, "\n")+"\n")
+		l.Write("data/gate.yaml", "apiVersion: packhof/v1\nkind: Gate\n"+strings.Join(lines, "\n")+"\n")
 	}
 }
 
-func with(file, text string) func(*lab) { return func(l *lab) { l.write(file, text) } }
+func with(file, text string) func(*lab) { return func(l *lab) { l.Write(file, text) } }
 
-func without(file string) func(*lab) { return func(l *lab) { l.remove(file) } }
+func without(file string) func(*lab) { return func(l *lab) { l.Remove(file) } }
 
-func setenv(line string) func(*lab) { return func(l *lab) { l.env = append(l.env, line) } }
+func setenv(line string) func(*lab) { return func(l *lab) { l.Env = append(l.Env, line) } }
 
 // destination is a configuration with one destination of these fields.
 func destination(fields ...string) func(*lab) {
@@ -301,7 +227,7 @@ func commandFailures() []failure {
 		wrong("init with a bad account", nil, 2, "account/name", "init", "--owner", "x", "--data", "other", "--account", "Anna B"),
 		wrong("password file missing", nil, 1, "file/missing", "user", "add", "berta", "--role", "admin", "--password-file", "p"),
 		wrong("password command fails", func(l *lab) {
-			l.env = append(l.env, "PACKHOF_PASSWORD_COMMAND=exit 3")
+			l.Env = append(l.Env, "PACKHOF_PASSWORD_COMMAND=exit 3")
 			l.unsetPassword()
 		}, 1, "password/command", "user", "add", "berta", "--role", "admin"),
 		wrong("nobody to ask for a password", func(l *lab) { l.unsetPassword() }, 2, "password/none", "user", "add", "berta", "--role", "admin"),
@@ -317,11 +243,11 @@ func commandFailures() []failure {
 		wrong("certificate missing", without("data/tls/cert.pem"), 2, "serve/certificate", "serve", "--listen", "127.0.0.1:0"),
 		wrong("address that is not ours", nil, 1, "serve/address", "serve", "--listen", "192.0.2.1:8443"),
 		wrong("path too long for a socket", func(l *lab) {
-			if err := os.Rename(l.path("data"), l.path(longName)); err != nil {
-				l.t.Fatal(err)
+			if err := os.Rename(l.Path("data"), l.Path(longName)); err != nil {
+				l.T.Fatal(err)
 			}
-			if err := os.Symlink(longName, l.path("data")); err != nil {
-				l.t.Fatal(err)
+			if err := os.Symlink(longName, l.Path("data")); err != nil {
+				l.T.Fatal(err)
 			}
 		}, 2, "serve/socket", "serve", "--listen", "127.0.0.1:0", "--data", longName),
 		wrong("busy", func(l *lab) { l.occupy() }, 1, "gate/busy", "list"),
@@ -346,17 +272,17 @@ func mediumFailures() []failure {
 	return []failure{
 		bad("nothing there", without(bundleFile), 1, "file/missing", 0),
 		{name: "receive: folder without a bundle", run: []string{"receive", "notes"}, exit: 2, code: "receive/no-bundle"},
-		{name: "receive: folder with two", given: func(l *lab) { l.write("medium/other.tar", "x") }, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
+		{name: "receive: folder with two", given: func(l *lab) { l.Write("medium/other.tar", "x") }, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
 		bad("empty", with(bundleFile, ""), 11, "volume/not-a-bundle", 0),
 		bad("no tar", with(bundleFile, strings.Repeat("hello\n", 1000)), 11, "volume/not-a-bundle", 0),
-		bad("cut off in a blob", func(l *lab) { l.truncate(bundleFile, -7*512) }, 11, "volume/damaged", 0),
-		bad("cut off by one byte", func(l *lab) { l.truncate(bundleFile, -1) }, 11, "volume/damaged", 0),
-		bad("cut off in its head", func(l *lab) { l.truncate(bundleFile, 512+100) }, 11, "volume/not-a-bundle", 0),
-		bad("a byte of a blob", func(l *lab) { l.flip(bundleFile, "blobs/sha256/", "read me", "reap me") }, 11, "volume/damaged", 1),
-		bad("a byte of the manifest", func(l *lab) { l.flip(bundleFile, "packhof.json", `"serial":1`, `"serial":7`) }, 10, "signing/not-genuine", 1),
-		bad("a byte of the signature", func(l *lab) { l.flip(bundleFile, "signatures/", `"signature":"ME`, `"signature":"MF`) }, 10, "signing/not-genuine", 1),
-		bad("an entry that leads out", func(l *lab) { l.rename(bundleFile, "oci-layout", "../outside") }, 11, "volume/damaged", 0),
-		bad("an absolute entry", func(l *lab) { l.rename(bundleFile, "oci-layout", "/etc/shado") }, 11, "volume/damaged", 0),
+		bad("cut off in a blob", func(l *lab) { l.Truncate(bundleFile, -7*512) }, 11, "volume/damaged", 0),
+		bad("cut off by one byte", func(l *lab) { l.Truncate(bundleFile, -1) }, 11, "volume/damaged", 0),
+		bad("cut off in its head", func(l *lab) { l.Truncate(bundleFile, 512+100) }, 11, "volume/not-a-bundle", 0),
+		bad("a byte of a blob", func(l *lab) { l.FlipInTar(bundleFile, "blobs/sha256/", "read me", "reap me") }, 11, "volume/damaged", 1),
+		bad("a byte of the manifest", func(l *lab) { l.FlipInTar(bundleFile, "packhof.json", `"serial":1`, `"serial":7`) }, 10, "signing/not-genuine", 1),
+		bad("a byte of the signature", func(l *lab) { l.FlipInTar(bundleFile, "signatures/", `"signature":"ME`, `"signature":"MF`) }, 10, "signing/not-genuine", 1),
+		bad("an entry that leads out", func(l *lab) { l.RenameInTar(bundleFile, "oci-layout", "../outside") }, 11, "volume/damaged", 0),
+		bad("an absolute entry", func(l *lab) { l.RenameInTar(bundleFile, "oci-layout", "/etc/shado") }, 11, "volume/damaged", 0),
 	}
 }
 
@@ -364,17 +290,17 @@ func mediumFailures() []failure {
 func trustFailures() []failure {
 	bad := receiving
 	return []failure{
-		bad("of a stranger", func(l *lab) { l.write(bundleFile, l.forge(stranger, 1, nil)) }, 10, "signing/not-genuine", 1),
-		bad("of a stranger with a trust root", func(l *lab) { l.write(bundleFile, string(testkit.Forge(l.t, nil).Volume)) }, 10, "signing/root-conflict", 1),
+		bad("of a stranger", func(l *lab) { l.Write(bundleFile, l.forge(stranger, 1, nil)) }, 10, "signing/not-genuine", 1),
+		bad("of a stranger with a trust root", func(l *lab) { l.Write(bundleFile, string(testkit.Forge(l.T, nil).Volume)) }, 10, "signing/root-conflict", 1),
 		bad("no trust root yet", func(l *lab) {
-			l.remove("data")
+			l.Remove("data")
 			l.must("init", "--owner", "x")
 		}, 1, "trust/not-initialised", 0),
 		bad("for another gate", func(l *lab) {
-			root := l.read("trust/root-1.json")
-			l.remove("data")
+			root := l.Read("trust/root-1.json")
+			l.Remove("data")
 			l.must("init", "--owner", "x")
-			l.write("root.json", root)
+			l.Write("root.json", root)
 			l.must("trust", "init", "root.json", "--fingerprint", l.fingerprint("root.json"))
 		}, 12, "audience/other", 1),
 	}
@@ -387,19 +313,19 @@ func freshnessFailures() []failure {
 		bad("older", func(l *lab) {
 			l.must("receive", bundleFile)
 			first := l.manifest()
-			l.write("home/3.tar", l.forge(sender, 3, &first))
+			l.Write("home/3.tar", l.forge(sender, 3, &first))
 			l.must("receive", "home/3.tar")
-			l.write(bundleFile, l.forge(sender, 2, &first))
+			l.Write(bundleFile, l.forge(sender, 2, &first))
 		}, 12, "freshness/older", 3),
-		bad("too far ahead", func(l *lab) { l.write(bundleFile, l.forge(sender, 20_000, nil)) }, 12, "freshness/too-far", 1),
+		bad("too far ahead", func(l *lab) { l.Write(bundleFile, l.forge(sender, 20_000, nil)) }, 12, "freshness/too-far", 1),
 		bad("another history", func(l *lab) {
 			l.must("receive", bundleFile)
 			other := cas.DigestOf([]byte("another first bundle"))
-			l.write(bundleFile, l.forge(sender, 2, &other))
+			l.Write(bundleFile, l.forge(sender, 2, &other))
 		}, 12, "freshness/equivocation", 2),
 		bad("another content under a known serial", func(l *lab) {
 			l.must("receive", bundleFile)
-			l.write(bundleFile, l.twin("notes/README.md", "read me twice\n"))
+			l.Write(bundleFile, l.twin("notes/README.md", "read me twice\n"))
 		}, 12, "freshness/equivocation", 2),
 	}
 }
@@ -409,15 +335,15 @@ func policyFailures() []failure {
 	bad := receiving
 	return []failure{
 		bad("denied by the policy", func(l *lab) {
-			l.write("data/policy/config.json", `{"allowed_sources":["registry.example"]}`)
+			l.Write("data/policy/config.json", `{"allowed_sources":["registry.example"]}`)
 		}, 12, "policy/denied", 1),
 		bad("a policy that cannot decide", func(l *lab) {
-			l.write("data/policy/own_number.rego", numberRule)
-			l.write("data/policy/own_number_test.rego", numberTests)
+			l.Write("data/policy/own_number.rego", numberRule)
+			l.Write("data/policy/own_number_test.rego", numberTests)
 		}, 1, "policy/error", 1),
 		bad("a policy that nothing proves", with("data/policy/own_number.rego", numberRule), 1, "policy/untested", 0),
-		{name: "verify: a byte of a blob", given: func(l *lab) { l.flip(bundleFile, "blobs/sha256/", "read me", "reap me") }, run: []string{"verify", bundleFile}, exit: 11, code: "volume/damaged"},
-		{name: "verify: of a stranger", given: func(l *lab) { l.write(bundleFile, l.forge(stranger, 1, nil)) }, run: []string{"verify", bundleFile}, exit: 10, code: "signing/not-genuine"},
+		{name: "verify: a byte of a blob", given: func(l *lab) { l.FlipInTar(bundleFile, "blobs/sha256/", "read me", "reap me") }, run: []string{"verify", bundleFile}, exit: 11, code: "volume/damaged"},
+		{name: "verify: of a stranger", given: func(l *lab) { l.Write(bundleFile, l.forge(stranger, 1, nil)) }, run: []string{"verify", bundleFile}, exit: 10, code: "signing/not-genuine"},
 		{name: "inspect: no tar", given: with(bundleFile, "hello"), run: []string{"inspect", bundleFile}, exit: 11, code: "volume/not-a-bundle"},
 	}
 }
@@ -485,69 +411,8 @@ func decideFailures() []failure {
 }
 
 // unsetPassword takes the password out of the environment.
-func (l *lab) unsetPassword() { l.noPassword = true }
-
-// truncate cuts a file to size, or by so much when size is negative.
-func (l *lab) truncate(name string, size int64) {
-	l.t.Helper()
-	if size < 0 {
-		size += int64(len(l.read(name)))
-	}
-	if err := os.Truncate(l.path(name), size); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-// flip replaces text in the one entry of a tar whose name begins so and that
-// holds the text; the file keeps its length.
-func (l *lab) flip(name, entry, old, new string) {
-	l.t.Helper()
-	l.edit(name, entry, func(_, body []byte) bool {
-		if !bytes.Contains(body, []byte(old)) {
-			return false
-		}
-		copy(body, bytes.Replace(body, []byte(old), []byte(new), 1))
-		return true
-	})
-}
-
-// rename gives an entry another name, with the right checksum.
-func (l *lab) rename(name, entry, to string) {
-	l.t.Helper()
-	l.edit(name, entry, func(head, _ []byte) bool {
-		clear(head[:100])
-		copy(head, to)
-		copy(head[148:156], "        ")
-		sum := 0
-		for _, b := range head {
-			sum += int(b)
-		}
-		copy(head[148:156], fmt.Sprintf("%06o\x00 ", sum))
-		return true
-	})
-}
-
-// edit lets change work on header and body of entries whose name begins so,
-// until it says that it has.
-func (l *lab) edit(name, entry string, change func(head, body []byte) bool) {
-	l.t.Helper()
-	whole := []byte(l.read(name))
-	archive := bytes.NewReader(whole)
-	entries := tar.NewReader(archive)
-	for {
-		head, err := entries.Next()
-		if errors.Is(err, io.EOF) {
-			l.t.Fatalf("%s has no such entry %s", name, entry)
-		}
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		start := len(whole) - archive.Len()
-		if strings.HasPrefix(head.Name, entry) && change(whole[start-512:start], whole[start:start+int(head.Size)]) {
-			break
-		}
-	}
-	l.write(name, string(whole))
+func (l *lab) unsetPassword() {
+	l.Env = slices.DeleteFunc(l.Env, func(line string) bool { return strings.HasPrefix(line, "PACKHOF_PASSWORD=") })
 }
 
 // Who a forged bundle is from.
@@ -558,66 +423,44 @@ const (
 
 // forge makes a bundle for the lab's gate, with the lab's trust documents.
 func (l *lab) forge(from string, serial int64, previous *bundle.Digest) string {
-	l.t.Helper()
-	documents := map[string]bundle.TrustDocument{}
-	for name, version := range map[string]int64{"root-1": 1, "root-2": 2, "revocations-1": 1} {
-		documents[name] = bundle.TrustDocument{Version: version, Bytes: []byte(l.read("trust/" + name + ".json"))}
+	l.T.Helper()
+	now, key := time.Now(), ""
+	if from == sender {
+		key = "keys/packhof.key"
 	}
-	now := time.Now()
-	f := testkit.Forge(l.t, func(m *bundle.Manifest) {
+	return string(l.ForgeUnder(key, passphrase, func(m *bundle.Manifest) {
 		m.Channel, m.Serial, m.Previous, m.Audience = "plant-1", serial, previous, []string{l.gateID()}
 		m.Created, m.Expires = bundle.At(now), bundle.At(now.Add(24*time.Hour))
-		m.TrustRoot = bundle.Versioned{Version: 2, Digest: cas.DigestOf(documents["root-2"].Bytes)}
-		m.Revocations = bundle.Versioned{Version: 1, Digest: cas.DigestOf(documents["revocations-1"].Bytes)}
-	})
-	var signer signing.Signer = f.Signer
-	if from == sender {
-		key, err := signing.ParsePrivateKey([]byte(l.read("keys/packhof.key")), []byte(passphrase))
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		signer = key
-	}
-	signature, err := signing.Sign(l.t.Context(), signer, f.Head.Manifest)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	f.Head.Roots = []bundle.TrustDocument{documents["root-1"], documents["root-2"]}
-	f.Head.Revocations = documents["revocations-1"]
-	f.Head.Signatures = []bundle.Signature{{Key: signer.Public().ID().Short(), Bytes: signature}}
-	if err := f.Lay(l.t.Context()); err != nil {
-		l.t.Fatal(err)
-	}
-	return string(f.Volume)
+	}).Volume)
 }
 
 // gateID is the id of the lab's gate.
 func (l *lab) gateID() string {
-	l.t.Helper()
-	enrolment, err := bundle.ParseEnrolment([]byte(l.read("data/enrol.json")))
+	l.T.Helper()
+	enrolment, err := bundle.ParseEnrolment([]byte(l.Read("data/enrol.json")))
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	return enrolment.Gate
 }
 
 // manifest is the digest of the manifest on the medium.
 func (l *lab) manifest() bundle.Digest {
-	l.t.Helper()
-	return cas.DigestOf([]byte(l.read("medium/plant-1-000001.packhof.json")))
+	l.T.Helper()
+	return cas.DigestOf([]byte(l.Read("medium/plant-1-000001.packhof.json")))
 }
 
 // twin is a bundle of serial 1 with one file changed, from the same sender: as
 // if the ledger had been lost.
 func (l *lab) twin(file, text string) string {
-	l.t.Helper()
-	other := l.clone(l.t)
+	l.T.Helper()
+	other := l.clone(l.T)
 	for _, path := range []string{"data", "medium", ".packhof", "packhof.ledger", "packhof.lock"} {
-		other.remove(path)
+		other.Remove(path)
 	}
-	other.mkdir("medium")
+	other.Mkdir("medium")
 	other.mustPackhof("init", "--ledger-only")
-	other.write(file, text)
+	other.Write(file, text)
 	other.exported()
-	return other.read(bundleFile)
+	return other.Read(bundleFile)
 }

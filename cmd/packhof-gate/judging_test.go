@@ -20,10 +20,10 @@ func TestProgramIsReplaced(t *testing.T) {
 	for name, replace := range map[string]func(*lab){
 		"gone": without("bin/packhof-gate"),
 		"another one": func(l *lab) {
-			l.remove("bin/packhof-gate")
-			l.write("bin/packhof-gate", "#!/bin/sh\ncat >/dev/null; echo asked > "+l.path("asked")+"\n")
-			if err := os.Chmod(l.path("bin/packhof-gate"), 0o755); err != nil {
-				l.t.Fatal(err)
+			l.Remove("bin/packhof-gate")
+			l.Write("bin/packhof-gate", "#!/bin/sh\ncat >/dev/null; echo asked > "+l.Path("asked")+"\n")
+			if err := os.Chmod(l.Path("bin/packhof-gate"), 0o755); err != nil {
+				l.T.Fatal(err)
 			}
 		},
 	} {
@@ -33,18 +33,18 @@ func TestProgramIsReplaced(t *testing.T) {
 			served := l.serveFrom("bin/packhof-gate")
 			replace(l)
 			o := l.run("--quiet", "receive", bundleFile)
-			if o.exit != 1 || !strings.Contains(o.stderr, "code: policy/error ") || !strings.Contains(o.stderr, "restart packhof-gate serve") {
-				t.Errorf("exit %d\n%s", o.exit, o.stderr)
+			if o.Exit != 1 || !strings.Contains(o.Stderr, "code: policy/error ") || !strings.Contains(o.Stderr, "restart packhof-gate serve") {
+				t.Errorf("exit %d\n%s", o.Exit, o.Stderr)
 			}
 			if got := l.state("1"); got != gate.CheckFailed {
 				t.Errorf("the case is %s, want %s", got, gate.CheckFailed)
 			}
-			if _, err := os.Stat(l.path("asked")); err == nil {
+			if _, err := os.Stat(l.Path("asked")); err == nil {
 				t.Error("the program that lies there now was asked")
 			}
-			served.signal(syscall.SIGTERM)
-			if o := served.end(); o.exit != 0 {
-				t.Errorf("serve: exit %d\n%s", o.exit, o.stderr)
+			served.Signal(syscall.SIGTERM)
+			if o := served.End(); o.Exit != 0 {
+				t.Errorf("serve: exit %d\n%s", o.Exit, o.Stderr)
 			}
 			l.must("receive", bundleFile)
 			if got := l.state("1"); got != gate.Awaiting {
@@ -55,63 +55,54 @@ func TestProgramIsReplaced(t *testing.T) {
 }
 
 // serveFrom serves with a copy of the program.
-func (l *lab) serveFrom(name string) *running {
-	l.t.Helper()
+func (l *lab) serveFrom(name string) *serving {
+	l.T.Helper()
 	program, err := exec.LookPath("packhof-gate")
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	l.mkdir("bin")
+	l.Mkdir("bin")
 	copyProgram(l, program, name)
-	r, err := serve(l.command(l.path(name), "serve", "--listen", "127.0.0.1:0"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	r.lab = l
-	l.t.Cleanup(func() {
-		_ = r.cmd.Process.Kill() // it may have ended already
-		_ = r.cmd.Wait()
-	})
-	return r
+	return l.serveWith(l.Path(name))
 }
 
 func copyProgram(l *lab, from, to string) {
-	l.t.Helper()
+	l.T.Helper()
 	in, err := os.Open(from)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	out, err := os.OpenFile(l.path(to), os.O_CREATE|os.O_WRONLY, 0o755)
+	out, err := os.OpenFile(l.Path(to), os.O_CREATE|os.O_WRONLY, 0o755)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	if _, err := io.Copy(out, in); err != nil {
-		l.t.Error(err)
+		l.T.Error(err)
 	}
 	if err := out.Close(); err != nil {
-		l.t.Error(err)
+		l.T.Error(err)
 	}
 	if err := in.Close(); err != nil {
-		l.t.Error(err)
+		l.T.Error(err)
 	}
 }
 
 // markProven writes down that a folder's rules were proven.
 func (l *lab) markProven(by string) {
-	l.t.Helper()
+	l.T.Helper()
 	library, err := policy.Library()
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	whole, err := library.Extend(os.DirFS(l.path("data/policy")))
+	whole, err := library.Extend(os.DirFS(l.Path("data/policy")))
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	digest, err := whole.ProofDigest()
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	l.write("data/policy.proven", digest+" "+by+"\n")
+	l.Write("data/policy.proven", digest+" "+by+"\n")
 }
 
 // Tests of the plant's rules run once, until rules, tests or the program
@@ -119,27 +110,27 @@ func (l *lab) markProven(by string) {
 func TestProofIsRemembered(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.write("data/policy/own_number.rego", numberRule)
-	l.write("data/policy/own_number_test.rego", numberTests)
+	l.Write("data/policy/own_number.rego", numberRule)
+	l.Write("data/policy/own_number_test.rego", numberTests)
 	l.must("list")
-	mark := l.read("data/policy.proven")
+	mark := l.Read("data/policy.proven")
 	l.markProven(program())
-	if got := l.read("data/policy.proven"); got != mark {
+	if got := l.Read("data/policy.proven"); got != mark {
 		t.Errorf("the mark is %q, want %q", mark, got)
 	}
 	untested := func(when string) {
 		t.Helper()
-		if o := l.run("list"); o.exit != 1 || !strings.Contains(o.stderr, "code: policy/untested ") {
-			t.Errorf("%s: exit %d\n%s", when, o.exit, o.stderr)
+		if o := l.run("list"); o.Exit != 1 || !strings.Contains(o.Stderr, "code: policy/untested ") {
+			t.Errorf("%s: exit %d\n%s", when, o.Exit, o.Stderr)
 		}
 	}
-	l.write("data/policy/own_number_test.rego", numberTests+"\ntest_fires_never if false\n")
+	l.Write("data/policy/own_number_test.rego", numberTests+"\ntest_fires_never if false\n")
 	untested("other tests than were run")
 	l.markProven(program() + ".1")
 	untested("proven by another program")
 	l.markProven(program()) // untrue, and not looked into again: that is how one sees it
 	l.must("list")
-	if err := os.Remove(l.path("data/policy.proven")); err != nil {
+	if err := os.Remove(l.Path("data/policy.proven")); err != nil {
 		t.Fatal(err)
 	}
 	untested("no mark")
@@ -150,17 +141,17 @@ func TestProofIsRemembered(t *testing.T) {
 func TestDoctorNamesRules(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	if o := l.must("doctor"); !strings.Contains(o.stdout, "data/policy: 0 rules") {
-		t.Errorf("doctor does not name the folder:\n%s", o.stdout)
+	if o := l.must("doctor"); !strings.Contains(o.Stdout, "data/policy: 0 rules") {
+		t.Errorf("doctor does not name the folder:\n%s", o.Stdout)
 	}
 	l.serve()
-	l.write("data/policy/own_number.rego", numberRule)
-	l.write("data/policy/own_number_test.rego", numberTests)
-	if o := l.must("doctor"); !strings.Contains(o.stdout, "data/policy: 1 rule;") || !strings.Contains(o.stdout, "restart packhof-gate serve") {
-		t.Errorf("doctor does not see that the folder was changed:\n%s", o.stdout)
+	l.Write("data/policy/own_number.rego", numberRule)
+	l.Write("data/policy/own_number_test.rego", numberTests)
+	if o := l.must("doctor"); !strings.Contains(o.Stdout, "data/policy: 1 rule;") || !strings.Contains(o.Stdout, "restart packhof-gate serve") {
+		t.Errorf("doctor does not see that the folder was changed:\n%s", o.Stdout)
 	}
-	l.write("data/policy/README.md", "hello\n")
-	if o := l.run("doctor"); o.exit != 1 || !strings.Contains(o.stdout, "neither rule nor test") {
-		t.Errorf("doctor does not see what is wrong: exit %d\n%s", o.exit, o.stdout)
+	l.Write("data/policy/README.md", "hello\n")
+	if o := l.run("doctor"); o.Exit != 1 || !strings.Contains(o.Stdout, "neither rule nor test") {
+		t.Errorf("doctor does not see what is wrong: exit %d\n%s", o.Exit, o.Stdout)
 	}
 }

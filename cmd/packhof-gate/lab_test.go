@@ -1,18 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json/v2"
-	"errors"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/packhof/packhof/gate"
-	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
 
@@ -37,12 +32,18 @@ const bundleFile = "medium/plant-1-000001.tar"
 // lab is a folder with both shores in it: a project of packhof, an empty
 // folder "medium", and the data directory of a gate, "data".
 type lab struct {
-	t   testing.TB
-	dir string
-	env []string // beyond that of baseEnv
+	*testkit.Lab
+	vacate func() // undoes occupy
+}
 
-	vacate     func() // undoes occupy
-	noPassword bool   // leave PACKHOF_PASSWORD out
+type (
+	outcome = testkit.Outcome
+	running = testkit.Running
+)
+
+// environment is that of every program here.
+func environment() []string {
+	return []string{"PACKHOF_PASSPHRASE=" + passphrase, "PACKHOF_DATA=data", "PACKHOF_PASSWORD=" + password}
 }
 
 // emptyLab is a lab before its first day.
@@ -51,12 +52,12 @@ func emptyLab(t testing.TB) *lab {
 	if testing.Short() {
 		t.Skip("needs packhof, which short tests do not build")
 	}
-	l := &lab{t: t, dir: t.TempDir()}
+	l := &lab{Lab: testkit.NewLab(t, environment()...)}
 	l.mustPackhof("init")
-	l.write("packhof.yaml", notes)
-	l.write("notes/README.md", "read me\n")
-	l.write("notes/data/values.csv", "a,b\n1,2\n")
-	l.mkdir("medium")
+	l.Write("packhof.yaml", notes)
+	l.Write("notes/README.md", "read me\n")
+	l.Write("notes/data/values.csv", "a,b\n1,2\n")
+	l.Mkdir("medium")
 	return l
 }
 
@@ -72,7 +73,7 @@ func newLab(t testing.TB) *lab {
 }
 
 func (l *lab) enrol() {
-	l.t.Helper()
+	l.T.Helper()
 	l.must("init", "--owner", "Plant 1, hall B")
 	l.mustPackhof("key", "generate")
 	l.mustPackhof("trust", "init", "--owner", "release@example")
@@ -80,13 +81,13 @@ func (l *lab) enrol() {
 }
 
 func (l *lab) fingerprint(name string) string {
-	l.t.Helper()
-	return signing.FingerprintOf([]byte(l.read(name))).String()
+	l.T.Helper()
+	return signing.FingerprintOf([]byte(l.Read(name))).String()
 }
 
 // exported plans and exports without a scanner.
 func (l *lab) exported() {
-	l.t.Helper()
+	l.T.Helper()
 	l.mustPackhof("plan")
 	l.mustPackhof("export", "--no-scan", "--to", "medium")
 }
@@ -110,132 +111,46 @@ func waiting(t testing.TB) *lab {
 // clone gives a test a copy of its own.
 func (l *lab) clone(t testing.TB) *lab {
 	t.Helper()
-	c := &lab{t: t, dir: t.TempDir(), env: l.env}
-	if err := os.CopyFS(c.dir, os.DirFS(l.dir)); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
-
-func (l *lab) mkdir(name string) {
-	l.t.Helper()
-	if err := os.MkdirAll(l.path(name), 0o755); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-func (l *lab) write(name, text string) {
-	l.t.Helper()
-	l.mkdir(filepath.Dir(name))
-	if err := os.WriteFile(l.path(name), []byte(text), 0o644); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-func (l *lab) read(name string) string {
-	l.t.Helper()
-	b, err := os.ReadFile(l.path(name))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return string(b)
-}
-
-func (l *lab) remove(name string) {
-	l.t.Helper()
-	if err := os.RemoveAll(l.path(name)); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-// baseEnv is the environment of every program run here: nothing of the
-// developer's but PATH.
-func (l *lab) baseEnv() []string {
-	env := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + l.path("home"), "TMPDIR=" + os.TempDir(), "DOCKER_CONFIG=" + l.path("docker"),
-		"PACKHOF_PASSPHRASE=" + passphrase, "PACKHOF_DATA=data",
-	}
-	if !l.noPassword {
-		env = append(env, "PACKHOF_PASSWORD="+password)
-	}
-	return append(env, l.env...)
-}
-
-// command prepares any program to run in the lab.
-func (l *lab) command(name string, args ...string) *exec.Cmd {
-	l.t.Helper()
-	c := exec.CommandContext(l.t.Context(), name, args...)
-	c.Dir, c.Env = l.dir, l.baseEnv()
-	return c
-}
-
-// outcome is what a program left behind.
-type outcome struct {
-	exit           int
-	stdout, stderr string
+	return &lab{Lab: l.Clone(t)}
 }
 
 func (l *lab) run(args ...string) outcome {
-	l.t.Helper()
-	return l.finish(l.command("packhof-gate", args...))
-}
-
-// finish runs a prepared command to its end.
-func (l *lab) finish(c *exec.Cmd) outcome {
-	l.t.Helper()
-	var stdout, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &stdout, &stderr
-	err := c.Run()
-	var ended *exec.ExitError
-	if err != nil && !errors.As(err, &ended) {
-		l.t.Fatalf("run %s: %v", strings.Join(c.Args, " "), err)
-	}
-	return outcome{exit: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	l.T.Helper()
+	return l.Finish(l.Command("packhof-gate", args...))
 }
 
 func (l *lab) must(args ...string) outcome {
-	l.t.Helper()
-	return l.mustFinish(l.command("packhof-gate", args...))
+	l.T.Helper()
+	return l.MustFinish(l.Command("packhof-gate", args...))
 }
 
 func (l *lab) mustPackhof(args ...string) outcome {
-	l.t.Helper()
-	return l.mustFinish(l.command("packhof", args...))
-}
-
-func (l *lab) mustFinish(c *exec.Cmd) outcome {
-	l.t.Helper()
-	o := l.finish(c)
-	if o.exit != 0 {
-		l.t.Fatalf("%s: exit %d\n%s%s", strings.Join(c.Args, " "), o.exit, o.stdout, o.stderr)
-	}
-	return o
+	l.T.Helper()
+	return l.MustFinish(l.Command("packhof", args...))
 }
 
 // review is the digest that a decision on a case is bound to.
 func (l *lab) review(id string) string {
-	l.t.Helper()
+	l.T.Helper()
 	var shown showDocument
-	if err := json.Unmarshal([]byte(l.must("show", id, "-o", "json").stdout), &shown); err != nil {
-		l.t.Fatal(err)
+	if err := json.Unmarshal([]byte(l.must("show", id, "-o", "json").Stdout), &shown); err != nil {
+		l.T.Fatal(err)
 	}
 	return shown.Review.Digest
 }
 
 // approve lets a case through as anna.
 func (l *lab) approve(id string) {
-	l.t.Helper()
+	l.T.Helper()
 	l.must("approve", id, "--as", "anna", "--yes", "--review", l.review(id), "--reason", "read it")
 }
 
 // state is where a case stands.
 func (l *lab) state(id string) gate.State {
-	l.t.Helper()
+	l.T.Helper()
 	var shown showDocument
-	if err := json.Unmarshal([]byte(l.must("show", id, "-o", "json").stdout), &shown); err != nil {
-		l.t.Fatal(err)
+	if err := json.Unmarshal([]byte(l.must("show", id, "-o", "json").Stdout), &shown); err != nil {
+		l.T.Fatal(err)
 	}
 	return shown.Case.State
 }
@@ -243,8 +158,8 @@ func (l *lab) state(id string) gate.State {
 // occupy holds the data directory as another process would, until the test
 // ends.
 func (l *lab) occupy() {
-	l.t.Helper()
-	f, err := os.OpenFile(l.path("data/gate.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	l.T.Helper()
+	f, err := os.OpenFile(l.Path("data/gate.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 	}
@@ -252,23 +167,23 @@ func (l *lab) occupy() {
 		_, err = f.WriteString("4711\n")
 	}
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	l.vacate = func() {
 		if err := f.Close(); err != nil {
-			l.t.Error(err)
+			l.T.Error(err)
 		}
 	}
 }
 
 // cases are all that there are.
 func (l *lab) cases() []gate.Summary {
-	l.t.Helper()
+	l.T.Helper()
 	var all struct {
 		Cases []gate.Summary `json:"cases"`
 	}
-	if err := json.Unmarshal([]byte(l.must("list", "-o", "json").stdout), &all); err != nil {
-		l.t.Fatal(err)
+	if err := json.Unmarshal([]byte(l.must("list", "-o", "json").Stdout), &all); err != nil {
+		l.T.Fatal(err)
 	}
 	return all.Cases
 }
@@ -276,14 +191,6 @@ func (l *lab) cases() []gate.Summary {
 // checkStore makes sure that the gate's store holds no half blob under a
 // digest, however the last command ended.
 func (l *lab) checkStore() {
-	l.t.Helper()
-	blobs, err := os.ReadDir(l.path("data/store/blobs/sha256"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	for _, blob := range blobs {
-		if b := l.read("data/store/blobs/sha256/" + blob.Name()); cas.DigestOf([]byte(b)).Hex() != blob.Name() {
-			l.t.Errorf("the store has %s, whose content is something else", blob.Name())
-		}
-	}
+	l.T.Helper()
+	testkit.CheckBlobs(l.T, l.Path("data/store/blobs/sha256"))
 }

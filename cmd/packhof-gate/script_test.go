@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json/v2"
 	"fmt"
 	"io"
@@ -11,14 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
 
@@ -36,7 +33,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, Cmds: scriptCommands(),
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, "PACKHOF_PASSPHRASE="+passphrase, "PACKHOF_PASSWORD="+password, "PACKHOF_DATA=data", "DOCKER_CONFIG="+filepath.Join(env.WorkDir, "docker"), "TESTDATA="+testdata)
-			return os.CopyFS(env.WorkDir, os.DirFS(project.dir)) // the scripts bring nothing that it has
+			return os.CopyFS(env.WorkDir, os.DirFS(project.Dir)) // the scripts bring nothing that it has
 		},
 		Condition: func(cond string) (bool, error) {
 			name, ok := strings.CutPrefix(cond, "tool:")
@@ -52,37 +49,16 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-type command = func(ts *testscript.TestScript, neg bool, args []string)
-
-func scriptCommands() map[string]command {
-	commands := map[string]func(ts *testscript.TestScript, args []string) error{
-		"fingerprint": setFingerprint, "review": setReview, "json": checkJSON, "serve": startServe, "download": download,
-		"manifest": setManifest, "sha256": setSHA256,
-	}
-	all := map[string]command{}
-	for name, run := range commands {
-		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
-			err := run(ts, args)
-			if neg && err == nil {
-				ts.Fatalf("%s %s: succeeded", name, strings.Join(args, " "))
-			}
-			if !neg {
-				ts.Check(err)
-			}
-		}
-	}
-	return all
+func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	return testkit.ScriptCommands(map[string]func(ts *testscript.TestScript, args []string) error{
+		"fingerprint": setFingerprint, "review": setReview, "serve": startServe, "download": download,
+		"manifest": setManifest,
+	})
 }
 
 // setFingerprint: fingerprint FILE makes $FINGERPRINT that of the file.
 func setFingerprint(ts *testscript.TestScript, args []string) error {
 	ts.Setenv("FINGERPRINT", signing.FingerprintOf([]byte(ts.ReadFile(args[0]))).String())
-	return nil
-}
-
-// setSHA256: sha256 VARIABLE FILE
-func setSHA256(ts *testscript.TestScript, args []string) error {
-	ts.Setenv(args[0], cas.DigestOf([]byte(ts.ReadFile(args[1]))).Hex())
 	return nil
 }
 
@@ -121,9 +97,9 @@ func startServe(ts *testscript.TestScript, _ []string) error {
 	}
 	ts.Setenv("GATE", strings.TrimPrefix(r.address, "https://"))
 	ts.Defer(func() {
-		ts.Check(r.cmd.Process.Signal(syscall.SIGTERM))
-		if err := r.cmd.Wait(); err != nil {
-			ts.Fatalf("serve: %v\n%s", err, r.stderr.String())
+		ts.Check(r.Cmd.Process.Signal(syscall.SIGTERM))
+		if err := r.Cmd.Wait(); err != nil {
+			ts.Fatalf("serve: %v\n%s", err, r.Stderr.String())
 		}
 	})
 	return nil
@@ -132,11 +108,10 @@ func startServe(ts *testscript.TestScript, _ []string) error {
 // download: download PATH FILE fetches from $GATE as a plant client, who takes
 // the gate's certificate as authority.
 func download(ts *testscript.TestScript, args []string) error {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM([]byte(ts.ReadFile("data/tls/cert.pem"))) {
-		return fmt.Errorf("tls/cert.pem holds no certificate")
+	client, err := trusting(ts.ReadFile("data/tls/cert.pem"))
+	if err != nil {
+		return err
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	response, err := client.Get("https://" + ts.Getenv("GATE") + args[0])
 	if err != nil {
 		return err
@@ -150,42 +125,4 @@ func download(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	return os.WriteFile(ts.MkAbs(args[1]), b, 0o644)
-}
-
-// checkJSON: json FILE KIND [MEMBER=VALUE…] checks a document that a command
-// printed. A member is a path such as cases.0.state; of a list, its length is
-// the member count.
-func checkJSON(ts *testscript.TestScript, args []string) error {
-	var document any
-	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &document); err != nil {
-		return err
-	}
-	for _, member := range append([]string{"apiVersion=packhof/v1", "kind=" + args[1]}, args[2:]...) {
-		path, want, _ := strings.Cut(member, "=")
-		if got := memberOf(document, strings.Split(path, ".")); got != want {
-			return fmt.Errorf("%s is %q, want %q", path, got, want)
-		}
-	}
-	return nil
-}
-
-// memberOf gives a member as text; a missing one as "none".
-func memberOf(document any, path []string) string {
-	if len(path) == 0 {
-		return fmt.Sprint(document)
-	}
-	switch d := document.(type) {
-	case map[string]any:
-		if member, ok := d[path[0]]; ok {
-			return memberOf(member, path[1:])
-		}
-	case []any:
-		if path[0] == "count" {
-			return strconv.Itoa(len(d))
-		}
-		if i, err := strconv.Atoi(path[0]); err == nil && i < len(d) {
-			return memberOf(d[i], path[1:])
-		}
-	}
-	return "none"
 }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,51 +15,49 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/packhof/packhof/gate"
 )
 
-// running is a program that has been started and not yet ended.
-type running struct {
-	lab            *lab
-	cmd            *exec.Cmd
-	stdout, stderr bytes.Buffer
-	address        string // of a serve
+// serving is a serve that has said where.
+type serving struct {
+	*running
+	address string
 }
 
 func (l *lab) start(args ...string) *running {
-	l.t.Helper()
-	r := &running{lab: l, cmd: l.command("packhof-gate", args...)}
-	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
-	if err := r.cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
-	return r
+	l.T.Helper()
+	return l.Start("packhof-gate", args...)
 }
 
 var servesAt = regexp.MustCompile(`serves at (https://\S+)`)
 
 // serve starts the gate of the lab and returns once it serves. The test ends
 // it, at the latest by ending.
-func (l *lab) serve() *running {
-	l.t.Helper()
-	r, err := serve(l.command("packhof-gate", "serve", "--listen", "127.0.0.1:0"))
+func (l *lab) serve() *serving {
+	l.T.Helper()
+	return l.serveWith("packhof-gate")
+}
+
+// serveWith serves with a program of one's own.
+func (l *lab) serveWith(program string) *serving {
+	l.T.Helper()
+	s, err := serve(l.Command(program, "serve", "--listen", "127.0.0.1:0"))
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	r.lab = l
-	l.t.Cleanup(func() {
-		_ = r.cmd.Process.Kill() // it may have ended already
-		_ = r.cmd.Wait()
+	s.T = l.T
+	l.T.Cleanup(func() {
+		_ = s.Cmd.Process.Kill() // it may have ended already
+		_ = s.Cmd.Wait()
 	})
-	return r
+	return s
 }
 
 // serve starts a prepared serve and waits until it says that it serves.
-func serve(c *exec.Cmd) (*running, error) {
-	r := &running{cmd: c}
-	c.Stderr = &r.stderr
+func serve(c *exec.Cmd) (*serving, error) {
+	s := &serving{running: &running{Cmd: c}}
+	c.Stderr = &s.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -71,37 +69,32 @@ func serve(c *exec.Cmd) (*running, error) {
 	for {
 		line, err := lines.ReadString('\n')
 		if m := servesAt.FindStringSubmatch(line); m != nil {
-			r.address = m[1]
-			return r, nil
+			s.address = m[1]
+			return s, nil
 		}
 		if err != nil {
 			_ = c.Wait() // why is on stderr
-			return nil, fmt.Errorf("serve ended before it served: %s", r.stderr.String())
+			return nil, fmt.Errorf("serve ended before it served: %s", s.Stderr.String())
 		}
 	}
-}
-
-func (r *running) signal(s syscall.Signal) {
-	r.lab.t.Helper()
-	if err := r.cmd.Process.Signal(s); err != nil {
-		r.lab.t.Fatal(err)
-	}
-}
-
-// end waits; a process that was killed has the exit code -1.
-func (r *running) end() outcome {
-	_ = r.cmd.Wait() // the exit code says it
-	return outcome{exit: r.cmd.ProcessState.ExitCode(), stdout: r.stdout.String(), stderr: r.stderr.String()}
 }
 
 // client trusts the certificate of the lab's gate and nothing else.
 func (l *lab) client() *http.Client {
-	l.t.Helper()
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM([]byte(l.read("data/tls/cert.pem"))) {
-		l.t.Fatal("tls/cert.pem holds no certificate")
+	l.T.Helper()
+	c, err := trusting(l.Read("data/tls/cert.pem"))
+	if err != nil {
+		l.T.Fatal(err)
 	}
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
+	return c
+}
+
+func trusting(certificate string) (*http.Client, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(certificate)) {
+		return nil, errors.New("tls/cert.pem holds no certificate")
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}, nil
 }
 
 // A command says the same, to the letter, whether a serve answers it over the
@@ -135,15 +128,15 @@ func TestDaemonSaysTheSame(t *testing.T) {
 	} {
 		want, got := alone.run(append([]string{"--quiet"}, args...)...), asked.run(append([]string{"--quiet"}, args...)...)
 		for _, o := range []*outcome{&want, &got} {
-			o.stdout, o.stderr = alone.anonymous(asked.anonymous(o.stdout)), alone.anonymous(asked.anonymous(o.stderr))
+			o.Stdout, o.Stderr = asked.anonymous(alone.anonymous(o.Stdout)), asked.anonymous(alone.anonymous(o.Stderr))
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-alone +with a serve):\n%s", strings.Join(args, " "), diff)
 		}
 	}
-	served.signal(syscall.SIGTERM)
-	if o := served.end(); o.exit != 0 {
-		t.Errorf("serve: exit %d\n%s", o.exit, o.stderr)
+	served.Signal(syscall.SIGTERM)
+	if o := served.End(); o.Exit != 0 {
+		t.Errorf("serve: exit %d\n%s", o.Exit, o.Stderr)
 	}
 }
 
@@ -153,25 +146,25 @@ func TestKilledServe(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	first := l.serve()
-	if info, err := os.Lstat(l.path("data/gate.sock")); err != nil || info.Mode() != os.ModeSocket|0o600 {
+	if info, err := os.Lstat(l.Path("data/gate.sock")); err != nil || info.Mode() != os.ModeSocket|0o600 {
 		t.Errorf("the socket: %v, %v", info.Mode(), err)
 	}
-	first.signal(syscall.SIGKILL)
-	first.end()
-	if _, err := os.Lstat(l.path("data/gate.sock")); err != nil {
+	first.Signal(syscall.SIGKILL)
+	first.End()
+	if _, err := os.Lstat(l.Path("data/gate.sock")); err != nil {
 		t.Fatalf("the socket of a killed serve should be there: %v", err)
 	}
 	l.must("list")
 	second := l.serve()
 	l.must("list")
-	if o := l.run("serve", "--listen", "127.0.0.1:0"); o.exit != 1 || !strings.Contains(o.stderr, "code: gate/busy ") {
-		t.Errorf("a second serve: exit %d\n%s", o.exit, o.stderr)
+	if o := l.run("serve", "--listen", "127.0.0.1:0"); o.Exit != 1 || !strings.Contains(o.Stderr, "code: gate/busy ") {
+		t.Errorf("a second serve: exit %d\n%s", o.Exit, o.Stderr)
 	}
-	second.signal(syscall.SIGTERM)
-	if o := second.end(); o.exit != 0 {
-		t.Errorf("exit %d\n%s", o.exit, o.stderr)
+	second.Signal(syscall.SIGTERM)
+	if o := second.End(); o.Exit != 0 {
+		t.Errorf("exit %d\n%s", o.Exit, o.Stderr)
 	}
-	if _, err := os.Lstat(l.path("data/gate.sock")); err == nil {
+	if _, err := os.Lstat(l.Path("data/gate.sock")); err == nil {
 		t.Error("the socket is still there after the end")
 	}
 }
@@ -217,7 +210,7 @@ func TestServedFaces(t *testing.T) {
 func large(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
-	l.write("notes/large.bin", strings.Repeat("0123456789abcdef", 4<<20))
+	l.Write("notes/large.bin", strings.Repeat("0123456789abcdef", 4<<20))
 	l.exported()
 	return l
 }
@@ -225,23 +218,8 @@ func large(t *testing.T) *lab {
 // whenCopying starts a command and returns when the gate has begun to write
 // into its store.
 func (l *lab) whenCopying(start func() *running) *running {
-	l.t.Helper()
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer func() {
-		if err := unix.Close(fd); err != nil {
-			l.t.Error(err)
-		}
-	}()
-	if _, err := unix.InotifyAddWatch(fd, l.path("data/store/ingest"), unix.IN_MODIFY); err != nil {
-		l.t.Fatal(err)
-	}
-	r := start()
-	if n, err := unix.Read(fd, make([]byte, 4096)); err != nil || n == 0 {
-		l.t.Fatalf("nothing was written: %v", err)
-	}
+	l.T.Helper()
+	r, _ := l.WhenWriting("data/store/ingest", start)
 	return r
 }
 
@@ -255,10 +233,10 @@ func TestInterruptedReceive(t *testing.T) {
 			t.Parallel()
 			l := template.clone(t)
 			r := l.whenCopying(func() *running { return l.start("receive", "medium") })
-			r.signal(s)
-			o := r.end()
-			if s != syscall.SIGKILL && (o.exit != 130 || !strings.Contains(o.stderr, "code: interrupted   exit 130 ")) {
-				t.Errorf("exit %d\n%s", o.exit, o.stderr)
+			r.Signal(s)
+			o := r.End()
+			if s != syscall.SIGKILL && (o.Exit != 130 || !strings.Contains(o.Stderr, "code: interrupted   exit 130 ")) {
+				t.Errorf("exit %d\n%s", o.Exit, o.Stderr)
 			}
 			l.checkStore()
 			if got := l.state("1"); got != gate.Received {
@@ -276,13 +254,13 @@ func TestInterruptedReceive(t *testing.T) {
 		l := template.clone(t)
 		served := l.serve()
 		r := l.whenCopying(func() *running { return l.start("receive", "medium") })
-		r.signal(syscall.SIGINT)
-		if o := r.end(); o.exit != 130 {
-			t.Errorf("exit %d\n%s", o.exit, o.stderr)
+		r.Signal(syscall.SIGINT)
+		if o := r.End(); o.Exit != 130 {
+			t.Errorf("exit %d\n%s", o.Exit, o.Stderr)
 		}
-		served.signal(syscall.SIGTERM)
-		if o := served.end(); o.exit != 0 {
-			t.Errorf("serve: exit %d\n%s", o.exit, o.stderr)
+		served.Signal(syscall.SIGTERM)
+		if o := served.End(); o.Exit != 0 {
+			t.Errorf("serve: exit %d\n%s", o.Exit, o.Stderr)
 		}
 		if got := l.state("1"); got != gate.Received {
 			t.Errorf("the case is %s", got)
@@ -307,11 +285,11 @@ func TestTwoReceives(t *testing.T) {
 			}
 			first := l.whenCopying(func() *running { return l.start("receive", "medium") })
 			second := l.run("receive", "medium")
-			if second.exit != 0 && !strings.Contains(second.stderr, code) {
-				t.Errorf("the second: exit %d\n%s", second.exit, second.stderr)
+			if second.Exit != 0 && !strings.Contains(second.Stderr, code) {
+				t.Errorf("the second: exit %d\n%s", second.Exit, second.Stderr)
 			}
-			if o := first.end(); o.exit != 0 {
-				t.Errorf("the first: exit %d\n%s", o.exit, o.stderr)
+			if o := first.End(); o.Exit != 0 {
+				t.Errorf("the first: exit %d\n%s", o.Exit, o.Stderr)
 			}
 			if got := l.state("1"); got != gate.Awaiting || len(l.cases()) != 1 {
 				t.Errorf("the case is %s, and there are %d", got, len(l.cases()))

@@ -13,25 +13,25 @@ import (
 // inNamespace runs a shell script in which file systems can be mounted that
 // nobody else sees and that are gone afterwards.
 func (l *lab) inNamespace(script string) outcome {
-	l.t.Helper()
+	l.T.Helper()
 	if err := exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt").Run(); err != nil {
-		l.t.Skipf("no file systems of one's own here: unshare -rm: %v", err)
+		l.T.Skipf("no file systems of one's own here: unshare -rm: %v", err)
 	}
-	return l.finish(l.command("unshare", "-rm", "sh", "-euc", script))
+	return l.Finish(l.Command("unshare", "-rm", "sh", "-euc", script))
 }
 
 // checkFull holds an export that could not write against what it must say and
 // what may be left on the disk, and makes sure that the tree is as before.
 func (l *lab) checkFull(before snapshot, o outcome, code, left string) {
-	l.t.Helper()
-	if o.exit != 1 || !strings.Contains(o.stderr, "code: "+code+"   exit 1 ") {
-		l.t.Errorf("exit %d, want 1 and the code %s:\n%s", o.exit, code, o.stderr)
+	l.T.Helper()
+	if o.Exit != 1 || !strings.Contains(o.Stderr, "code: "+code+"   exit 1 ") {
+		l.T.Errorf("exit %d, want 1 and the code %s:\n%s", o.Exit, code, o.Stderr)
 	}
-	if o.stdout != left {
-		l.t.Errorf("left on the disk:\n%swant:\n%s", o.stdout, left)
+	if o.Stdout != left {
+		l.T.Errorf("left on the disk:\n%swant:\n%s", o.Stdout, left)
 	}
 	if diff := cmp.Diff(before, l.snapshot()); diff != "" {
-		l.t.Errorf("files have changed (-before +after):\n%s", diff)
+		l.T.Errorf("files have changed (-before +after):\n%s", diff)
 	}
 }
 
@@ -39,7 +39,7 @@ func (l *lab) checkFull(before snapshot, o outcome, code, left string) {
 func withLarge(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
-	l.write("notes/large.bin", string(testkit.Bytes("large", 6<<20)))
+	l.Write("notes/large.bin", string(testkit.Bytes("large", 6<<20)))
 	l.mustRun("plan")
 	return l
 }
@@ -67,7 +67,7 @@ func TestDiskIsFull(t *testing.T) {
 	t.Run("medium", func(t *testing.T) {
 		t.Parallel()
 		l := withLarge(t)
-		l.mkdir("whole")
+		l.Mkdir("whole")
 		l.mustRun("export", "--no-scan", "--to", "whole")
 		before := l.snapshot()
 		l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o size=3m tmpfs medium`+listRest), "medium/full", "")
@@ -76,7 +76,7 @@ func TestDiskIsFull(t *testing.T) {
 	t.Run("medium without entries", func(t *testing.T) {
 		t.Parallel()
 		l := withLarge(t)
-		l.mkdir("whole")
+		l.Mkdir("whole")
 		l.mustRun("export", "--no-scan", "--to", "whole")
 		before := l.snapshot()
 		l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o nr_inodes=1 tmpfs medium`+listRest), "medium/full", "")
@@ -85,7 +85,7 @@ func TestDiskIsFull(t *testing.T) {
 	t.Run("medium for all but the last file", func(t *testing.T) {
 		t.Parallel()
 		l := withLarge(t)
-		l.mkdir("whole")
+		l.Mkdir("whole")
 		l.mustRun("export", "--no-scan", "--to", "whole")
 		before := l.snapshot()
 		l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o nr_inodes=2 tmpfs medium`+listRest), "medium/full", bundleFile+"\n")
@@ -95,7 +95,7 @@ func TestDiskIsFull(t *testing.T) {
 func TestMediumIsReadOnly(t *testing.T) {
 	t.Parallel()
 	l := withLarge(t)
-	l.mkdir("whole")
+	l.Mkdir("whole")
 	l.mustRun("export", "--no-scan", "--to", "whole")
 	before := l.snapshot()
 	l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o ro tmpfs medium`+listRest), "disk/read-only", "")
@@ -105,8 +105,8 @@ func TestMediumIsReadOnly(t *testing.T) {
 func TestFileIsTooLarge(t *testing.T) {
 	t.Parallel()
 	limited := func(l *lab) outcome {
-		l.t.Helper()
-		return l.finish(l.command(testkit.Tool(l.t, "prlimit"), "--fsize=3145728", "packhof", "--quiet", "export", "--no-scan", "--to", "medium"))
+		l.T.Helper()
+		return l.Finish(l.Command(testkit.Tool(l.T, "prlimit"), "--fsize=3145728", "packhof", "--quiet", "export", "--no-scan", "--to", "medium"))
 	}
 	t.Run("for the store", func(t *testing.T) {
 		t.Parallel()
@@ -117,7 +117,7 @@ func TestFileIsTooLarge(t *testing.T) {
 	t.Run("for the medium", func(t *testing.T) {
 		t.Parallel()
 		l := withLarge(t)
-		l.mkdir("whole")
+		l.Mkdir("whole")
 		l.mustRun("export", "--no-scan", "--to", "whole")
 		before := l.snapshot()
 		l.checkFull(before, limited(l), "medium/file-too-large", "")
@@ -129,12 +129,12 @@ func TestTargetIsTaken(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.mustRun("plan")
-	l.mkdir(bundleFile)
+	l.Mkdir(bundleFile)
 	l.mustRun("export", "--no-scan", "--to", "notes")
 	before := l.snapshot()
 	o := l.run("export", "--no-scan", "--to", "medium")
-	if o.exit != 1 || !strings.Contains(o.stderr, "code: medium/taken   exit 1 ") {
-		t.Errorf("exit %d\n%s", o.exit, o.stderr)
+	if o.Exit != 1 || !strings.Contains(o.Stderr, "code: medium/taken   exit 1 ") {
+		t.Errorf("exit %d\n%s", o.Exit, o.Stderr)
 	}
 	if diff := cmp.Diff(before, l.snapshot()); diff != "" {
 		t.Errorf("files have changed (-before +after):\n%s", diff)

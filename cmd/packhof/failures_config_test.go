@@ -7,7 +7,7 @@ import (
 
 // withConfig replaces packhof.yaml.
 func withConfig(text string) func(*lab) {
-	return func(l *lab) { l.write("packhof.yaml", text) }
+	return func(l *lab) { l.Write("packhof.yaml", text) }
 }
 
 // edited changes text in a file of the lab.
@@ -17,12 +17,12 @@ func edited(file, old, new string) func(*lab) {
 
 // without takes a file away.
 func without(file string) func(*lab) {
-	return func(l *lab) { l.remove(file) }
+	return func(l *lab) { l.Remove(file) }
 }
 
 // with writes a file.
 func with(file, text string) func(*lab) {
-	return func(l *lab) { l.write(file, text) }
+	return func(l *lab) { l.Write(file, text) }
 }
 
 // both does one after the other.
@@ -41,7 +41,7 @@ func configFailures() []failure {
 	}
 	return []failure{
 		bad("missing", without("packhof.yaml"), "config/missing"),
-		bad("a folder", both(without("packhof.yaml"), func(l *lab) { l.mkdir("packhof.yaml") }), "config/unreadable"),
+		bad("a folder", both(without("packhof.yaml"), func(l *lab) { l.Mkdir("packhof.yaml") }), "config/unreadable"),
 		bad("too large", withConfig("# "+strings.Repeat("x", 1<<20)), "config/unreadable"),
 		bad("empty", withConfig(""), "config/syntax"),
 		bad("not yaml", withConfig("channel: [plant-1\n"), "config/syntax"),
@@ -90,7 +90,7 @@ func commandFailures() []failure {
 	wrong := func(name string, given func(*lab), exit int, code string, run ...string) failure {
 		return failure{name: "command: " + name, given: given, run: run, exit: exit, code: code}
 	}
-	setenv := func(line string) func(*lab) { return func(l *lab) { l.env = append(l.env, line) } }
+	setenv := func(line string) func(*lab) { return func(l *lab) { l.Env = append(l.Env, line) } }
 	return []failure{
 		wrong("unknown", nil, 2, "usage", "exprot"),
 		wrong("unknown below another", nil, 2, "usage", "trust", "int"),
@@ -119,6 +119,6 @@ func commandFailures() []failure {
 // notRoot skips what the administrator of a machine is allowed anyway.
 func notRoot(l *lab) {
 	if os.Geteuid() == 0 {
-		l.t.Skip("root may read everything")
+		l.T.Skip("root may read everything")
 	}
 }

@@ -17,7 +17,7 @@ func keyFailures() []failure {
 		return failure{name: "key: " + name, given: given, exit: exit, code: code}
 	}
 	environment := func(lines ...string) func(*lab) {
-		return func(l *lab) { l.env = append(l.env, lines...) }
+		return func(l *lab) { l.Env = append(l.Env, lines...) }
 	}
 	return []failure{
 		bad("missing", without("keys/packhof.key"), 2, "key/missing"),
@@ -26,15 +26,15 @@ func keyFailures() []failure {
 		bad("no key", with("keys/packhof.key", "hello\n"), 2, "signing/not-a-key"),
 		bad("too large", with("keys/packhof.key", strings.Repeat("x", 1<<20)), 2, "signing/key-too-large"),
 		bad("not encrypted", with("keys/packhof.key", unencryptedKey()), 2, "signing/unencrypted-key"),
-		bad("the public one", func(l *lab) { l.write("keys/packhof.key", l.read("keys/packhof.pub")) }, 2, "signing/not-a-key"),
+		bad("the public one", func(l *lab) { l.Write("keys/packhof.key", l.Read("keys/packhof.pub")) }, 2, "signing/not-a-key"),
 		bad("not in the trust root", func(l *lab) {
 			l.mustRun("key", "generate", "keys/other.key")
 			l.replace("packhof.yaml", "artifacts:", "key: keys/other.key\nartifacts:")
 		}, 1, "trust/not-a-signer"),
 		bad("unreadable", func(l *lab) {
 			notRoot(l)
-			if err := os.Chmod(l.path("keys/packhof.key"), 0); err != nil {
-				l.t.Fatal(err)
+			if err := os.Chmod(l.Path("keys/packhof.key"), 0); err != nil {
+				l.T.Fatal(err)
 			}
 		}, 1, "file/permission"),
 	}
@@ -58,7 +58,7 @@ func trustFailures() []failure {
 		bad("the first root missing", without("trust/root-1.json"), 1, "trust/gap", "plan"),
 		bad("a root missing between", func(l *lab) { l.rename("trust/root-2.json", "trust/root-3.json") }, 1, "trust/gap", "plan"),
 		bad("no revocations", without("trust/revocations-1.json"), 1, "trust/missing", "plan"),
-		bad("an older root under a newer name", func(l *lab) { l.write("trust/root-3.json", l.read("trust/root-2.json")) }, 1, "trust/gap", "plan"),
+		bad("an older root under a newer name", func(l *lab) { l.Write("trust/root-3.json", l.Read("trust/root-2.json")) }, 1, "trust/gap", "plan"),
 		bad("root tampered with", edited("trust/root-2.json", "Werk 7", "Werk 8"), 10, "signing/root-signatures", "plan"),
 		bad("root that is none", with("trust/root-2.json", "{}"), 10, "signing/bad-root", "plan"),
 		bad("first root that is none", with("trust/root-1.json", "{}"), 10, "signing/bad-root", "plan"),
@@ -80,7 +80,7 @@ func trustFailures() []failure {
 }
 
 // withoutGate takes the trust folder back to where no gate was enrolled.
-func withoutGate(l *lab) { l.remove("trust/root-2.json") }
+func withoutGate(l *lab) { l.Remove("trust/root-2.json") }
 
 func lockFailures() []failure {
 	bad := func(name string, given func(*lab), exit int, code string, run ...string) failure {
@@ -95,10 +95,10 @@ func lockFailures() []failure {
 		bad("ledger: empty", with("packhof.ledger", ""), 1, "ledger/malformed"),
 		bad("ledger: no json", with("packhof.ledger", "hello\n"), 1, "ledger/malformed"),
 		bad("ledger: of another channel", edited("packhof.ledger", "plant-1", "plant-2"), 2, "ledger/foreign"),
-		bad("ledger: bad line", func(l *lab) { l.write("packhof.ledger", l.read("packhof.ledger")+"{\"serial\":1}x\n") }, 1, "ledger/malformed"),
+		bad("ledger: bad line", func(l *lab) { l.Write("packhof.ledger", l.Read("packhof.ledger")+"{\"serial\":1}x\n") }, 1, "ledger/malformed"),
 		bad("ledger: out of order", sealed(func(l *lab) {
-			head, entry, _ := strings.Cut(l.read("packhof.ledger"), "\n")
-			l.write("packhof.ledger", head+"\n"+entry+entry)
+			head, entry, _ := strings.Cut(l.Read("packhof.ledger"), "\n")
+			l.Write("packhof.ledger", head+"\n"+entry+entry)
 		}), 1, "ledger/malformed"),
 		bad("ledger: of a later epoch", sealed(edited("packhof.ledger", `"epoch":1`, `"epoch":2`)), 1, "ledger/epoch", "plan"),
 		bad("lock: missing", without("packhof.lock"), 2, "lock/missing"),
@@ -109,7 +109,7 @@ func lockFailures() []failure {
 		bad("lock: of another channel", edited("packhof.lock", "plant-1", "plant-2"), 2, "lock/foreign"),
 		bad("lock: unknown source", edited("packhof.lock", `"source": "files"`, `"source": "ftp"`), 2, "lock/malformed"),
 		bad("lock: expired", func(l *lab) {
-			_, rest, _ := strings.Cut(l.read("packhof.lock"), `"expires": "`)
+			_, rest, _ := strings.Cut(l.Read("packhof.lock"), `"expires": "`)
 			expires, _, _ := strings.Cut(rest, `"`)
 			l.replace("packhof.lock", expires, "2026-01-01T00:00:00Z")
 		}, 1, "lock/expired"),
@@ -117,12 +117,12 @@ func lockFailures() []failure {
 		bad("serial: other lock", sealed(edited("packhof.lock", `"serial": 1,`, `"serial": 1,`+"\n"+`  "note": "changed",`)), 1, "serial/changed"),
 		// Sealed as something else; the store has nothing of it to say so earlier.
 		bad("serial: other content", sealed(func(l *lab) {
-			_, rest, _ := strings.Cut(l.read("packhof.ledger"), `"manifest":"`)
+			_, rest, _ := strings.Cut(l.Read("packhof.ledger"), `"manifest":"`)
 			manifest, _, _ := strings.Cut(rest, `"`)
 			l.replace("packhof.ledger", manifest, "sha256:"+strings.Repeat("0", 63)+"1")
 		}), 1, "serial/changed"),
-		bad("serial: the ledger is older than the store", sealed(func(l *lab) { l.removeAll("medium"); l.mkdir("medium"); planOther(l) }), 1, "serial/changed"),
-		bad("serial: the ledger is older than the medium", sealed(func(l *lab) { l.removeAll(".packhof"); planOther(l) }), 1, "serial/changed"),
+		bad("serial: the ledger is older than the store", sealed(func(l *lab) { l.Remove("medium"); l.Mkdir("medium"); planOther(l) }), 1, "serial/changed"),
+		bad("serial: the ledger is older than the medium", sealed(func(l *lab) { l.Remove(".packhof"); planOther(l) }), 1, "serial/changed"),
 		bad("ledger: bad digest", sealed(edited("packhof.ledger", `"manifest":"sha256:`, `"manifest":"sha512:`)), 1, "ledger/malformed"),
 		bad("lock: older than the last serial", sealed(edited("packhof.ledger", `"serial":1`, `"serial":5`)), 1, "lock/position"),
 	}
@@ -132,8 +132,8 @@ const emptyLedger = `{"format":"packhof.ledger/v1","channel":"plant-1"}` + "\n"
 
 // planOther loses the ledger, and plans something else for the first serial.
 func planOther(l *lab) {
-	l.t.Helper()
-	l.write("packhof.ledger", emptyLedger)
+	l.T.Helper()
+	l.Write("packhof.ledger", emptyLedger)
 	l.replace("packhof.yaml", "artifacts:", "note: something else\nartifacts:")
 	l.mustRun("plan")
 }
@@ -145,10 +145,10 @@ func folderFailures() []failure {
 	return []failure{
 		bad("missing", edited("packhof.yaml", "dir: notes", "dir: note"), 1, "source/not-found", "plan"),
 		bad("a single file missing", edited("packhof.yaml", "dir: notes", "file: notes/readme"), 1, "source/not-found", "plan"),
-		bad("empty", func(l *lab) { l.mkdir("empty"); l.replace("packhof.yaml", "dir: notes", "dir: empty") }, 1, "artifact/empty", "plan"),
+		bad("empty", func(l *lab) { l.Mkdir("empty"); l.replace("packhof.yaml", "dir: notes", "dir: empty") }, 1, "artifact/empty", "plan"),
 		bad("a pipe in it", func(l *lab) {
-			if err := syscall.Mkfifo(l.path("notes/pipe"), 0o644); err != nil {
-				l.t.Fatal(err)
+			if err := syscall.Mkfifo(l.Path("notes/pipe"), 0o644); err != nil {
+				l.T.Fatal(err)
 			}
 		}, 1, "source/not-a-file", "plan"),
 		bad("a link out of it", func(l *lab) { l.link("../packhof.yaml", "notes/link") }, 1, "source/unreadable", "plan"),
@@ -160,8 +160,8 @@ func folderFailures() []failure {
 		bad("gone since the plan", without("notes/README.md"), 1, "source/moved"),
 		bad("unreadable", func(l *lab) {
 			notRoot(l)
-			if err := os.Chmod(l.path("notes/README.md"), 0); err != nil {
-				l.t.Fatal(err)
+			if err := os.Chmod(l.Path("notes/README.md"), 0); err != nil {
+				l.T.Fatal(err)
 			}
 		}, 1, "file/permission", "plan"),
 		bad("all of them gone", func(l *lab) { l.rename("notes", "away") }, 1, "source/not-found"),
@@ -182,26 +182,26 @@ func targetFailures() []failure {
 }
 
 func (l *lab) rename(from, to string) {
-	l.t.Helper()
-	if err := os.Rename(l.path(from), l.path(to)); err != nil {
-		l.t.Fatal(err)
+	l.T.Helper()
+	if err := os.Rename(l.Path(from), l.Path(to)); err != nil {
+		l.T.Fatal(err)
 	}
 }
 
 func (l *lab) link(to, name string) {
-	l.t.Helper()
-	if err := os.Symlink(to, l.path(name)); err != nil {
-		l.t.Fatal(err)
+	l.T.Helper()
+	if err := os.Symlink(to, l.Path(name)); err != nil {
+		l.T.Fatal(err)
 	}
 }
 
 // host is the entry of packhof.yaml for a server of the kit.
 func (l *lab) host(name string, ca []byte, more ...string) string {
-	l.t.Helper()
+	l.T.Helper()
 	lines := []string{"hosts:", fmt.Sprintf("  %s:", name)}
 	if ca != nil {
 		file := filepath.Join("ca", strings.ReplaceAll(name, ":", "-")+".pem")
-		l.write(file, string(ca))
+		l.Write(file, string(ca))
 		lines = append(lines, "    ca: "+file)
 	}
 	for _, line := range more {

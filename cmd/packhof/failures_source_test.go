@@ -24,28 +24,28 @@ func small(seed string) testkit.ImageSpec {
 
 // push puts an image into a registry of the kit.
 func (l *lab) push(r *testkit.Registry, name string, spec testkit.ImageSpec) v1.Hash {
-	l.t.Helper()
+	l.T.Helper()
 	image, err := testkit.Image(spec)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	digest, err := r.PushImage(l.t.Context(), name, image)
+	digest, err := r.PushImage(l.T.Context(), name, image)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	return digest
 }
 
 // pushIndex puts an image for amd64 and arm64 there.
 func (l *lab) pushIndex(r *testkit.Registry, name string, spec testkit.ImageSpec, archs ...string) v1.Hash {
-	l.t.Helper()
+	l.T.Helper()
 	index, err := testkit.MultiArch(spec, archs...)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	digest, err := r.PushIndex(l.t.Context(), name, index)
+	digest, err := r.PushIndex(l.T.Context(), name, index)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	return digest
 }
@@ -53,7 +53,7 @@ func (l *lab) pushIndex(r *testkit.Registry, name string, spec testkit.ImageSpec
 // wants makes packhof.yaml carry one image of a registry, which it may speak
 // to as the registry needs it.
 func (l *lab) wants(r *testkit.Registry, reference string, more ...string) {
-	l.t.Helper()
+	l.T.Helper()
 	host := l.host(r.Host(), r.CAPEM())
 	if r.CAPEM() == nil {
 		host = l.host(r.Host(), nil, "plainHTTP: true")
@@ -69,7 +69,7 @@ func (l *lab) wants(r *testkit.Registry, reference string, more ...string) {
 // registry, and lets then spoil it.
 func fromRegistry(then func(*lab, *testkit.Registry), opts ...testkit.Option) func(*lab) {
 	return func(l *lab) {
-		r := testkit.NewRegistry(l.t, opts...)
+		r := testkit.NewRegistry(l.T, opts...)
 		l.push(r, "team/app:1.0", small("app"))
 		l.wants(r, "team/app:1.0")
 		then(l, r)
@@ -108,7 +108,7 @@ func registryFailures() []failure {
 		bad("is broken", fromRegistry(refuse(http.StatusServiceUnavailable)), 20, "registry/failed", "plan"),
 		bad("has had enough", fromRegistry(refuse(http.StatusTooManyRequests)), 20, "registry/rate-limited", "plan"),
 		bad("docker's file is broken", fromRegistry(func(l *lab, _ *testkit.Registry) {
-			l.write("docker/config.json", "{")
+			l.Write("docker/config.json", "{")
 		}), 4, "registry/credentials", "plan"),
 		bad("unknown authority", fromRegistry(func(l *lab, r *testkit.Registry) {
 			l.artifacts("  - image: " + r.Host() + "/team/app:1.0")
@@ -140,7 +140,7 @@ func webPage(w http.ResponseWriter, _ *http.Request) bool {
 func platformFailures() []failure {
 	two := func(platforms string) func(*lab) {
 		return func(l *lab) {
-			r := testkit.NewRegistry(l.t)
+			r := testkit.NewRegistry(l.T)
 			l.pushIndex(r, "team/app:1.0", small("app"))
 			l.wants(r, "team/app:1.0", "platforms: "+platforms)
 		}
@@ -161,14 +161,14 @@ var file = testkit.Bytes("file", 100_000)
 // then spoil it.
 func fromWeb(then func(*lab, *testkit.FileServer), opts ...testkit.Option) func(*lab) {
 	return func(l *lab) {
-		s := testkit.NewFileServer(l.t, fstest.MapFS{"license-server.run": {Data: file}}, opts...)
+		s := testkit.NewFileServer(l.T, fstest.MapFS{"license-server.run": {Data: file}}, opts...)
 		l.wantsFile(s, s.URL()+"/license-server.run", cas.DigestOf(file))
 		then(l, s)
 	}
 }
 
 func (l *lab) wantsFile(s *testkit.FileServer, url string, digest cas.Digest) {
-	l.t.Helper()
+	l.T.Helper()
 	l.artifacts(fmt.Sprintf("  - name: license-server\n    version: \"1\"\n    url: %s\n    sha256: %s", url, digest.Hex()), l.host(s.Host(), s.CAPEM()))
 }
 
@@ -217,9 +217,9 @@ func webFailures() []failure {
 
 // dockerLogin writes what "docker login" does.
 func (l *lab) dockerLogin(host, user, password string) {
-	l.t.Helper()
-	if err := writeDockerConfig(l.path("docker"), host, user, password); err != nil {
-		l.t.Fatal(err)
+	l.T.Helper()
+	if err := writeDockerConfig(l.Path("docker"), host, user, password); err != nil {
+		l.T.Fatal(err)
 	}
 }
 
@@ -239,21 +239,21 @@ func closedPort(l *lab) string {
 // holdPort takes a port without listening at it, so that connections are
 // refused and no other test gets it meanwhile.
 func (l *lab) holdPort(port int) int {
-	l.t.Helper()
+	l.T.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	l.t.Cleanup(func() { _ = syscall.Close(fd) })
+	l.T.Cleanup(func() { _ = syscall.Close(fd) })
 	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	name, err := syscall.Getsockname(fd)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	return name.(*syscall.SockaddrInet4).Port
 }
@@ -263,17 +263,17 @@ func (l *lab) closeServer(s interface {
 	Close() error
 	Host() string
 }) {
-	l.t.Helper()
+	l.T.Helper()
 	_, text, err := net.SplitHostPort(s.Host())
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	l.holdPort(port)
 }

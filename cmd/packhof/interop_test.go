@@ -16,8 +16,8 @@ import (
 
 // tool prepares a program that we did not make.
 func (l *lab) tool(name string, args ...string) *exec.Cmd {
-	l.t.Helper()
-	return l.command(testkit.Tool(l.t, name), args...)
+	l.T.Helper()
+	return l.Command(testkit.Tool(l.T, name), args...)
 }
 
 // withContent gives a lab whose bundle has an image for two platforms and a
@@ -32,7 +32,7 @@ func withContent(t *testing.T, flags ...string) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(l.path("model"), model); err != nil {
+	if err := os.CopyFS(l.Path("model"), model); err != nil {
 		t.Fatal(err)
 	}
 	l.replace("packhof.yaml", "artifacts:\n", "artifacts:\n  - {kind: model, name: weights, version: \"1\", dir: model}\n")
@@ -47,17 +47,17 @@ func TestCosignVerifiesBundle(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	cosign := filepath.Dir(testkit.Tool(t, "cosign"))
-	l.env = append(l.env, "PATH="+cosign+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	l.Env = append(l.Env, "PATH="+cosign+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	l.exported()
-	lines := l.mustRun("verify", "--show-cosign", bundleFile).stdout
-	l.write("check.sh", "set -eu\n"+lines)
-	if o := l.mustFinish(l.command("sh", "check.sh")); !strings.Contains(o.stderr, "Verified OK") {
-		t.Errorf("cosign does not say that it is verified:\n%s", o.stderr)
+	lines := l.mustRun("verify", "--show-cosign", bundleFile).Stdout
+	l.Write("check.sh", "set -eu\n"+lines)
+	if o := l.MustFinish(l.Command("sh", "check.sh")); !strings.Contains(o.Stderr, "Verified OK") {
+		t.Errorf("cosign does not say that it is verified:\n%s", o.Stderr)
 	}
 
-	l.flip(bundleFile, "packhof.json", `"serial":1`, `"serial":7`)
-	if o := l.finish(l.command("sh", "check.sh")); o.exit == 0 {
-		t.Errorf("cosign accepts a changed manifest:\n%s%s", o.stdout, o.stderr)
+	l.FlipInTar(bundleFile, "packhof.json", `"serial":1`, `"serial":7`)
+	if o := l.Finish(l.Command("sh", "check.sh")); o.Exit == 0 {
+		t.Errorf("cosign accepts a changed manifest:\n%s%s", o.Stdout, o.Stderr)
 	}
 }
 
@@ -65,12 +65,12 @@ func TestCosignVerifiesBundle(t *testing.T) {
 func TestKeysOfCosign(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.env = append(l.env, "COSIGN_PASSWORD="+passphrase)
-	l.mustFinish(l.tool("cosign", "public-key", "--key", "keys/packhof.key", "--outfile", "cosign.pub"))
+	l.Env = append(l.Env, "COSIGN_PASSWORD="+passphrase)
+	l.MustFinish(l.tool("cosign", "public-key", "--key", "keys/packhof.key", "--outfile", "cosign.pub"))
 	l.sameBytes("keys/packhof.pub", "cosign.pub")
 
-	l.mustFinish(l.tool("cosign", "generate-key-pair", "--output-key-prefix", "made-by-cosign"))
-	l.removeAll("trust")
+	l.MustFinish(l.tool("cosign", "generate-key-pair", "--output-key-prefix", "made-by-cosign"))
+	l.Remove("trust")
 	l.replace("packhof.yaml", "artifacts:", "key: made-by-cosign.key\nartifacts:")
 	l.startTrust()
 	l.exported()
@@ -81,35 +81,35 @@ func TestKeysOfCosign(t *testing.T) {
 func TestSkopeoReadsBundle(t *testing.T) {
 	t.Parallel()
 	l := withContent(t, "--no-scan")
-	l.write("policy.json", `{"default":[{"type":"insecureAcceptAnything"}]}`)
+	l.Write("policy.json", `{"default":[{"type":"insecureAcceptAnything"}]}`)
 	image := l.artifact(bundle.Image)
 	source := "oci-archive:" + bundleFile + ":" + l.reference(image)
 	if os.Geteuid() != 0 {
 		// skopeo makes the folders of an archive and wants to give them to root.
-		l.mkdir("unpacked")
-		l.mustFinish(l.tool("tar", "-xf", bundleFile, "-C", "unpacked"))
+		l.Mkdir("unpacked")
+		l.MustFinish(l.tool("tar", "-xf", bundleFile, "-C", "unpacked"))
 		source = "oci:unpacked:" + l.reference(image)
 	}
-	raw := l.mustFinish(l.tool("skopeo", "inspect", "--raw", source)).stdout
+	raw := l.MustFinish(l.tool("skopeo", "inspect", "--raw", source)).Stdout
 	if got := cas.DigestOf([]byte(raw)); got != image.Root.Digest {
 		t.Errorf("skopeo inspects %s, want %s", got, image.Root.Digest)
 	}
 	for _, s := range image.SBOM {
 		// Older versions of skopeo cannot copy a whole index without changing it.
 		platform := l.platformOf(s.Subject)
-		l.mustFinish(l.tool("skopeo", "--override-arch", platform, "copy", "--policy", "policy.json", "--preserve-digests", source, "oci:copied:"+platform))
-		if !strings.Contains(l.read("copied/index.json"), s.Subject.String()) {
-			t.Errorf("for %s skopeo copied another image than %s:\n%s", platform, s.Subject, l.read("copied/index.json"))
+		l.MustFinish(l.tool("skopeo", "--override-arch", platform, "copy", "--policy", "policy.json", "--preserve-digests", source, "oci:copied:"+platform))
+		if !strings.Contains(l.Read("copied/index.json"), s.Subject.String()) {
+			t.Errorf("for %s skopeo copied another image than %s:\n%s", platform, s.Subject, l.Read("copied/index.json"))
 		}
 	}
 }
 
 // platformOf gives the architecture of one of the images in the lock.
 func (l *lab) platformOf(subject bundle.Digest) string {
-	l.t.Helper()
-	lock, err := mirror.ReadLock(l.path("packhof.lock"))
+	l.T.Helper()
+	lock, err := mirror.ReadLock(l.Path("packhof.lock"))
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	for _, a := range lock.Artifacts {
 		for _, s := range a.Subjects {
@@ -118,7 +118,7 @@ func (l *lab) platformOf(subject bundle.Digest) string {
 			}
 		}
 	}
-	l.t.Fatalf("the lock has no subject %s", subject)
+	l.T.Fatalf("the lock has no subject %s", subject)
 	return ""
 }
 
@@ -130,8 +130,8 @@ func TestOrasReadsBundle(t *testing.T) {
 	t.Parallel()
 	l := withContent(t)
 	model := l.artifact(bundle.Model)
-	l.mustFinish(l.tool("oras", "pull", "--oci-layout", bundleFile+":"+l.reference(model), "-o", "pulled"))
-	names, err := os.ReadDir(l.path("model"))
+	l.MustFinish(l.tool("oras", "pull", "--oci-layout", bundleFile+":"+l.reference(model), "-o", "pulled"))
+	names, err := os.ReadDir(l.Path("model"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,19 +148,19 @@ func TestOrasReadsBundle(t *testing.T) {
 // checkDiscovered asks oras what refers to the subject of an SBOM, which is
 // there under that name.
 func (l *lab) checkDiscovered(entry bundle.SBOM, name string, more ...string) {
-	l.t.Helper()
-	o := l.mustFinish(l.tool("oras", append([]string{"discover", "--format", "json", "--oci-layout", bundleFile + name}, more...)...))
+	l.T.Helper()
+	o := l.MustFinish(l.tool("oras", append([]string{"discover", "--format", "json", "--oci-layout", bundleFile + name}, more...)...))
 	var found struct {
 		Referrers []struct {
 			Digest       bundle.Digest `json:"digest"`
 			ArtifactType string        `json:"artifactType"`
 		} `json:"referrers"`
 	}
-	if err := json.Unmarshal([]byte(o.stdout), &found); err != nil {
-		l.t.Fatalf("%v:\n%s", err, o.stdout)
+	if err := json.Unmarshal([]byte(o.Stdout), &found); err != nil {
+		l.T.Fatalf("%v:\n%s", err, o.Stdout)
 	}
 	if len(found.Referrers) != 1 || found.Referrers[0].Digest != *entry.Referrer || found.Referrers[0].ArtifactType != "application/vnd.cyclonedx+json" {
-		l.t.Errorf("oras finds %+v for %s, want the SBOM %s", found.Referrers, entry.Subject, entry.Referrer)
+		l.T.Errorf("oras finds %+v for %s, want the SBOM %s", found.Referrers, entry.Subject, entry.Referrer)
 	}
 }
 
@@ -168,13 +168,13 @@ func (l *lab) checkDiscovered(entry bundle.SBOM, name string, more ...string) {
 func TestTarAndSha256sumCheckBundle(t *testing.T) {
 	t.Parallel()
 	l := withContent(t, "--no-scan")
-	l.mkdir("unpacked")
-	l.mustFinish(l.tool("tar", "-xf", bundleFile, "-C", "unpacked"))
+	l.Mkdir("unpacked")
+	l.MustFinish(l.tool("tar", "-xf", bundleFile, "-C", "unpacked"))
 	check := l.tool("sha256sum", "--strict", "-c", "SHA256SUMS")
-	check.Dir = l.path("unpacked")
-	l.mustFinish(check)
-	sums := strings.Count(l.read("unpacked/SHA256SUMS"), "\n")
-	listed := strings.Count(l.mustFinish(l.tool("tar", "-tf", bundleFile)).stdout, "\n")
+	check.Dir = l.Path("unpacked")
+	l.MustFinish(check)
+	sums := strings.Count(l.Read("unpacked/SHA256SUMS"), "\n")
+	listed := strings.Count(l.MustFinish(l.tool("tar", "-tf", bundleFile)).Stdout, "\n")
 	if sums != listed-1 {
 		t.Errorf("SHA256SUMS has %d lines, and the bundle %d entries besides it", sums, listed-1)
 	}
@@ -182,30 +182,30 @@ func TestTarAndSha256sumCheckBundle(t *testing.T) {
 
 // artifact gives the one artifact of a kind.
 func (l *lab) artifact(kind bundle.Kind) bundle.Artifact {
-	l.t.Helper()
+	l.T.Helper()
 	for _, a := range l.manifest(bundleFile).Artifacts {
 		if a.Kind == kind {
 			return a
 		}
 	}
-	l.t.Fatalf("the bundle has no %s", kind)
+	l.T.Fatalf("the bundle has no %s", kind)
 	return bundle.Artifact{}
 }
 
 // reference is the name that inspect shows for use with other tools.
 func (l *lab) reference(a bundle.Artifact) string {
-	l.t.Helper()
+	l.T.Helper()
 	var shown struct {
 		Artifacts []bundle.ClaimedArtifact `json:"artifacts"`
 	}
-	if err := json.Unmarshal([]byte(l.mustRun("-o", "json", "inspect", bundleFile).stdout), &shown); err != nil {
-		l.t.Fatal(err)
+	if err := json.Unmarshal([]byte(l.mustRun("-o", "json", "inspect", bundleFile).Stdout), &shown); err != nil {
+		l.T.Fatal(err)
 	}
 	for _, claimed := range shown.Artifacts {
 		if claimed.Digest == a.Root.Digest {
 			return claimed.Reference
 		}
 	}
-	l.t.Fatalf("inspect shows no artifact %s", a.Root.Digest)
+	l.T.Fatalf("inspect shows no artifact %s", a.Root.Digest)
 	return ""
 }

@@ -1,49 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/packhof/packhof/internal/testkit"
 )
 
-// running is a packhof that has been started and not yet ended.
-type running struct {
-	lab            *lab
-	cmd            *exec.Cmd
-	stdout, stderr bytes.Buffer
-}
-
 func (l *lab) start(args ...string) *running {
-	l.t.Helper()
-	r := &running{lab: l, cmd: l.command("packhof", args...)}
-	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
-	if err := r.cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
-	return r
-}
-
-func (r *running) signal(s syscall.Signal) {
-	r.lab.t.Helper()
-	if err := r.cmd.Process.Signal(s); err != nil {
-		r.lab.t.Fatal(err)
-	}
-}
-
-// end waits; a process that was killed has the exit code -1.
-func (r *running) end() outcome {
-	_ = r.cmd.Wait() // the exit code says it
-	return outcome{exit: r.cmd.ProcessState.ExitCode(), stdout: r.stdout.String(), stderr: r.stderr.String()}
+	l.T.Helper()
+	return l.Start("packhof", args...)
 }
 
 // hanging gives a planned lab with a registry that answers no request for a
@@ -81,11 +53,11 @@ func TestInterruptedDownload(t *testing.T) {
 			first := l.start("export", "--no-scan", "--to", "medium")
 			<-asked
 			second := l.run("export", "--no-scan", "--to", "medium")
-			if second.exit != 1 || !strings.Contains(second.stderr, "code: project/busy   exit 1 ") {
-				t.Errorf("a second export: exit %d\n%s", second.exit, second.stderr)
+			if second.Exit != 1 || !strings.Contains(second.Stderr, "code: project/busy   exit 1 ") {
+				t.Errorf("a second export: exit %d\n%s", second.Exit, second.Stderr)
 			}
-			first.signal(s)
-			checkInterrupted(t, first.end())
+			first.Signal(s)
+			checkInterrupted(t, first.End())
 			if diff := cmp.Diff(before, l.snapshot()); diff != "" {
 				t.Errorf("files have changed (-before +after):\n%s", diff)
 			}
@@ -97,8 +69,8 @@ func TestInterruptedDownload(t *testing.T) {
 
 func checkInterrupted(t *testing.T, o outcome) {
 	t.Helper()
-	if o.exit != 130 || !strings.Contains(o.stderr, "packhof: error: interrupted\n") || !strings.Contains(o.stderr, "code: interrupted   exit 130 ") {
-		t.Errorf("exit %d, want 130 and the code interrupted:\n%s", o.exit, o.stderr)
+	if o.Exit != 130 || !strings.Contains(o.Stderr, "packhof: error: interrupted\n") || !strings.Contains(o.Stderr, "code: interrupted   exit 130 ") {
+		t.Errorf("exit %d, want 130 and the code interrupted:\n%s", o.Exit, o.Stderr)
 	}
 }
 
@@ -108,8 +80,8 @@ func TestKilledDownload(t *testing.T) {
 	l, registry, asked := hanging(t)
 	first := l.start("export", "--no-scan", "--to", "medium")
 	<-asked
-	first.signal(syscall.SIGKILL)
-	first.end()
+	first.Signal(syscall.SIGKILL)
+	first.End()
 	registry.SetFault(nil)
 	l.mustRun("export", "--no-scan", "--to", "medium")
 	l.mustRun("verify", bundleFile)
@@ -124,9 +96,9 @@ func large(t *testing.T) *lab {
 		t.Skip("writes hundreds of megabytes")
 	}
 	l := newLab(t)
-	l.write("notes/large.bin", string(testkit.Bytes("large", 128<<20)))
+	l.Write("notes/large.bin", string(testkit.Bytes("large", 128<<20)))
 	l.mustRun("plan")
-	l.mkdir("whole")
+	l.Mkdir("whole")
 	l.mustRun("export", "--no-scan", "--to", "whole")
 	return l
 }
@@ -134,24 +106,10 @@ func large(t *testing.T) *lab {
 // startUntilWriting starts packhof and returns when it has begun to write the
 // bundle to the medium.
 func (l *lab) startUntilWriting(args ...string) *running {
-	l.t.Helper()
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer func() {
-		if err := unix.Close(fd); err != nil {
-			l.t.Error(err)
-		}
-	}()
-	if _, err := unix.InotifyAddWatch(fd, l.path("medium"), unix.IN_MODIFY); err != nil {
-		l.t.Fatal(err)
-	}
-	r := l.start(args...)
-	event := make([]byte, 4096)
-	n, err := unix.Read(fd, event)
-	if err != nil || !bytes.Contains(event[:n], []byte("plant-1-000001.tar.partial")) {
-		l.t.Fatalf("%v, %q was written first", err, event[:n])
+	l.T.Helper()
+	r, file := l.WhenWriting("medium", func() *running { return l.start(args...) })
+	if file != "plant-1-000001.tar.partial" {
+		l.T.Fatalf("%q was written first", file)
 	}
 	return r
 }
@@ -162,8 +120,8 @@ func TestInterruptedWriting(t *testing.T) {
 	l := large(t)
 	before := l.snapshot()
 	r := l.startUntilWriting("export", "--no-scan", "--to", "medium")
-	r.signal(syscall.SIGINT)
-	checkInterrupted(t, r.end())
+	r.Signal(syscall.SIGINT)
+	checkInterrupted(t, r.End())
 	if diff := cmp.Diff(before, l.snapshot()); diff != "" {
 		t.Errorf("files have changed (-before +after):\n%s", diff)
 	}
@@ -175,15 +133,15 @@ func TestKilledWriting(t *testing.T) {
 	t.Parallel()
 	l := large(t)
 	r := l.startUntilWriting("export", "--no-scan", "--to", "medium")
-	r.signal(syscall.SIGKILL)
-	r.end()
-	left, err := os.ReadDir(l.path("medium"))
+	r.Signal(syscall.SIGKILL)
+	r.End()
+	left, err := os.ReadDir(l.Path("medium"))
 	if err != nil || len(left) != 1 || left[0].Name() != "plant-1-000001.tar.partial" {
 		t.Errorf("%v, left on the medium: %v", err, left)
 	}
 	l.mustRun("export", "--no-scan", "--to", "medium")
 	l.sameBytes("whole/plant-1-000001.tar", bundleFile)
-	if _, err := os.Stat(l.path(bundleFile + ".partial")); err == nil {
+	if _, err := os.Stat(l.Path(bundleFile + ".partial")); err == nil {
 		t.Error("the half-written file is still there")
 	}
 }

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
 
@@ -35,22 +34,23 @@ artifacts:
 
 // lab is a folder with a project in it, beside an empty folder "medium" to
 // export to.
-type lab struct {
-	t   testing.TB
-	dir string
-	env []string // beyond that of baseEnv
-}
+type lab struct{ *testkit.Lab }
+
+type (
+	outcome = testkit.Outcome
+	running = testkit.Running
+)
 
 // newLab makes a project by the commands of a first day, up to an enrolled
 // gate.
 func newLab(t testing.TB) *lab {
 	t.Helper()
-	l := &lab{t: t, dir: t.TempDir()}
+	l := &lab{testkit.NewLab(t, "PACKHOF_PASSPHRASE="+passphrase)}
 	l.mustRun("init")
-	l.write("packhof.yaml", notes)
-	l.write("notes/README.md", "read me\n")
-	l.write("notes/data/values.csv", "a,b\n1,2\n")
-	l.mkdir("medium")
+	l.Write("packhof.yaml", notes)
+	l.Write("notes/README.md", "read me\n")
+	l.Write("notes/data/values.csv", "a,b\n1,2\n")
+	l.Mkdir("medium")
 	l.mustRun("key", "generate")
 	l.startTrust()
 	return l
@@ -58,12 +58,12 @@ func newLab(t testing.TB) *lab {
 
 // startTrust makes the trust root and enrols the gate.
 func (l *lab) startTrust() {
-	l.t.Helper()
+	l.T.Helper()
 	raw, err := os.ReadFile(enrolment)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	l.write("enrol.json", string(raw))
+	l.Write("enrol.json", string(raw))
 	l.mustRun("trust", "init", "--owner", "release@example")
 	l.mustRun("trust", "add-gate", "enrol.json", "--fingerprint", signing.FingerprintOf(raw).String())
 }
@@ -71,121 +71,39 @@ func (l *lab) startTrust() {
 // clone gives a test a copy of its own.
 func (l *lab) clone(t testing.TB) *lab {
 	t.Helper()
-	c := &lab{t: t, dir: t.TempDir(), env: l.env}
-	if err := os.CopyFS(c.dir, os.DirFS(l.dir)); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
-
-func (l *lab) mkdir(name string) {
-	l.t.Helper()
-	if err := os.MkdirAll(l.path(name), 0o755); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-func (l *lab) write(name, text string) {
-	l.t.Helper()
-	l.mkdir(filepath.Dir(name))
-	if err := os.WriteFile(l.path(name), []byte(text), 0o644); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-func (l *lab) read(name string) string {
-	l.t.Helper()
-	b, err := os.ReadFile(l.path(name))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return string(b)
-}
-
-func (l *lab) remove(name string) {
-	l.t.Helper()
-	if err := os.Remove(l.path(name)); err != nil {
-		l.t.Fatal(err)
-	}
+	return &lab{l.Clone(t)}
 }
 
 // replace changes text in a file, which must be there.
 func (l *lab) replace(name, old, new string) {
-	l.t.Helper()
-	text := l.read(name)
+	l.T.Helper()
+	text := l.Read(name)
 	if !strings.Contains(text, old) {
-		l.t.Fatalf("%s does not hold %q:\n%s", name, old, text)
+		l.T.Fatalf("%s does not hold %q:\n%s", name, old, text)
 	}
-	l.write(name, strings.Replace(text, old, new, 1))
+	l.Write(name, strings.Replace(text, old, new, 1))
 }
 
 // artifacts replaces the list of artifacts and appends further keys.
 func (l *lab) artifacts(list string, more ...string) {
-	l.t.Helper()
+	l.T.Helper()
 	head, _, _ := strings.Cut(notes, "artifacts:")
-	l.write("packhof.yaml", head+"artifacts:\n"+list+"\n"+strings.Join(more, "\n")+"\n")
-}
-
-// baseEnv is the environment of every program run here: nothing of the
-// developer's but PATH.
-func (l *lab) baseEnv() []string {
-	return append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + l.path("home"), "TMPDIR=" + os.TempDir(),
-		"DOCKER_CONFIG=" + l.path("docker"), "PACKHOF_PASSPHRASE=" + passphrase,
-	}, l.env...)
-}
-
-// command prepares any program to run in the lab.
-func (l *lab) command(name string, args ...string) *exec.Cmd {
-	l.t.Helper()
-	c := exec.CommandContext(l.t.Context(), name, args...)
-	c.Dir, c.Env = l.dir, l.baseEnv()
-	return c
-}
-
-// outcome is what a program left behind.
-type outcome struct {
-	exit           int
-	stdout, stderr string
+	l.Write("packhof.yaml", head+"artifacts:\n"+list+"\n"+strings.Join(more, "\n")+"\n")
 }
 
 func (l *lab) run(args ...string) outcome {
-	l.t.Helper()
-	return l.finish(l.command("packhof", args...))
-}
-
-// finish runs a prepared command to its end.
-func (l *lab) finish(c *exec.Cmd) outcome {
-	l.t.Helper()
-	var stdout, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &stdout, &stderr
-	err := c.Run()
-	var ended *exec.ExitError
-	if err != nil && !errors.As(err, &ended) {
-		l.t.Fatalf("run %s: %v", strings.Join(c.Args, " "), err)
-	}
-	return outcome{exit: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	l.T.Helper()
+	return l.Finish(l.Command("packhof", args...))
 }
 
 func (l *lab) mustRun(args ...string) outcome {
-	l.t.Helper()
-	return l.mustFinish(l.command("packhof", args...))
-}
-
-func (l *lab) mustFinish(c *exec.Cmd) outcome {
-	l.t.Helper()
-	o := l.finish(c)
-	if o.exit != 0 {
-		l.t.Fatalf("%s: exit %d\n%s%s", strings.Join(c.Args, " "), o.exit, o.stdout, o.stderr)
-	}
-	return o
+	l.T.Helper()
+	return l.MustFinish(l.Command("packhof", args...))
 }
 
 // exported plans and exports without a scanner, and returns the bundle.
 func (l *lab) exported() (bundlePath string) {
-	l.t.Helper()
+	l.T.Helper()
 	l.mustRun("plan")
 	l.mustRun("export", "--no-scan", "--to", "medium")
 	return "medium/plant-1-000001.tar"
@@ -193,14 +111,14 @@ func (l *lab) exported() (bundlePath string) {
 
 // manifest gives the manifest of a bundle in the lab.
 func (l *lab) manifest(bundlePath string) *bundle.Manifest {
-	l.t.Helper()
+	l.T.Helper()
 	var text bytes.Buffer
-	c := l.command("tar", "-xOf", bundlePath, "packhof.json")
+	c := l.Command("tar", "-xOf", bundlePath, "packhof.json")
 	c.Stdout = &text
 	if err := c.Run(); err != nil {
-		l.t.Fatalf("take packhof.json out of %s: %v", bundlePath, err)
+		l.T.Fatalf("take packhof.json out of %s: %v", bundlePath, err)
 	}
-	return manifestOf(l.t, text.Bytes())
+	return manifestOf(l.T, text.Bytes())
 }
 
 // snapshot is every file, link and folder below the lab with its content,
@@ -209,10 +127,10 @@ func (l *lab) manifest(bundlePath string) *bundle.Manifest {
 type snapshot map[string]string
 
 func (l *lab) snapshot() snapshot {
-	l.t.Helper()
-	s, err := treeState(l.dir, func(store string) error { l.checkStore(store); return nil })
+	l.T.Helper()
+	s, err := treeState(l.Dir, func(store string) error { l.checkStore(store); return nil })
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	return s
 }
@@ -256,34 +174,20 @@ func stateOf(path string, d fs.DirEntry) (string, error) {
 	return state + " " + info.ModTime().UTC().String() + " " + cas.DigestOf(b).String(), err
 }
 
-var hexName = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // checkStore makes sure that a command that has ended, however it ended, left
 // no half blob under a digest and nothing under a temporary name.
 func (l *lab) checkStore(dir string) {
-	l.t.Helper()
+	l.T.Helper()
 	for _, empty := range []string{"ingest", "work"} {
 		left, err := os.ReadDir(filepath.Join(dir, empty))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.t.Fatal(err)
+			l.T.Fatal(err)
 		}
 		for _, entry := range left {
-			l.t.Errorf("the store has %s/%s left over", empty, entry.Name())
+			l.T.Errorf("the store has %s/%s left over", empty, entry.Name())
 		}
 	}
-	blobs, err := os.ReadDir(filepath.Join(dir, "blobs", "sha256"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	for _, blob := range blobs {
-		b, err := os.ReadFile(filepath.Join(dir, "blobs", "sha256", blob.Name()))
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		if !hexName.MatchString(blob.Name()) || cas.DigestOf(b).Hex() != blob.Name() {
-			l.t.Errorf("the store has %s, whose content is %s", blob.Name(), cas.DigestOf(b))
-		}
-	}
+	testkit.CheckBlobs(l.T, filepath.Join(dir, "blobs", "sha256"))
 }
 
 func manifestOf(t testing.TB, b []byte) *bundle.Manifest {
@@ -297,8 +201,8 @@ func manifestOf(t testing.TB, b []byte) *bundle.Manifest {
 
 // sameBytes compares two files of the lab.
 func (l *lab) sameBytes(a, b string) {
-	l.t.Helper()
-	if l.read(a) != l.read(b) {
-		l.t.Errorf("%s and %s differ", a, b)
+	l.T.Helper()
+	if l.Read(a) != l.Read(b) {
+		l.T.Errorf("%s and %s differ", a, b)
 	}
 }

@@ -1,69 +1,17 @@
 package main
 
 import (
-	"flag"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/packhof/packhof/internal/testkit"
 )
 
 // TestMain makes the test binary be packhof when it is called by that name,
 // which is what stands in PATH for every test here: the programs that run are
-// real processes.
+// real processes. packhof-scan is there too.
 func TestMain(m *testing.M) {
-	testscript.Main(programs{m}, map[string]func(){"packhof": main})
-}
-
-// programs runs the tests with packhof-scan in PATH, really built, unless the
-// tests are to be short.
-type programs struct{ *testing.M }
-
-func (p programs) Run() int {
-	flag.Parse()
-	if failed(waitTogether()) != 0 {
-		return 1
-	}
-	if testing.Short() {
-		return p.M.Run()
-	}
-	dir, err := os.MkdirTemp("", "packhof-programs-")
-	if err != nil {
-		return failed(err)
-	}
-	code := failed(buildScanner(dir))
-	if code == 0 {
-		code = p.M.Run()
-	}
-	return max(code, failed(os.RemoveAll(dir)))
-}
-
-// waitTogether lets more tests run at once than there are processors, unless
-// somebody said how many: most of the time they wait, for disks and retries.
-func waitTogether() error {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if given {
-		return nil
-	}
-	return flag.Set("test.parallel", "12")
-}
-
-func buildScanner(dir string) error {
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "packhof-scan"), "../packhof-scan").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build packhof-scan: %w\n%s", err, out)
-	}
-	return os.Setenv("PATH", os.Getenv("PATH")+string(filepath.ListSeparator)+dir)
-}
-
-func failed(err error) int {
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+	testscript.Main(testkit.Programs{Tests: m, Name: "packhof-scan", Parallel: "12", Stderr: os.Stderr}, map[string]func(){"packhof": main})
 }

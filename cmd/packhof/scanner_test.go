@@ -40,14 +40,14 @@ func TestScannerFails(t *testing.T) {
 				timeout = "1s"
 			}
 			l.replace("packhof.yaml", "artifacts:", "scan: {program: bin/packhof-scan, timeout: "+timeout+"}\nartifacts:")
-			l.mkdir("bin")
+			l.Mkdir("bin")
 			if test.script != "" {
-				if err := os.WriteFile(l.path("bin/packhof-scan"), []byte("#!/bin/sh\n"+test.script+"\n"), 0o755); err != nil {
+				if err := os.WriteFile(l.Path("bin/packhof-scan"), []byte("#!/bin/sh\n"+test.script+"\n"), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if strings.HasPrefix(test.script, "\x00") {
-				l.write("bin/packhof-scan", test.script)
+				l.Write("bin/packhof-scan", test.script)
 			}
 			l.mustRun("plan")
 			o := l.mustRun("export", "--to", "medium")
@@ -55,11 +55,11 @@ func TestScannerFails(t *testing.T) {
 			if entry.Status != bundle.SBOMFailed || !strings.Contains(entry.Reason, test.reason) || entry.Reason == "" {
 				t.Errorf("the manifest says %s: %q, want failed: %q", entry.Status, entry.Reason, test.reason)
 			}
-			if strings.Contains(entry.Reason, l.dir) || test.said != "" && strings.Contains(entry.Reason, test.said) {
+			if strings.Contains(entry.Reason, l.Dir) || test.said != "" && strings.Contains(entry.Reason, test.said) {
 				t.Errorf("the reason is not the same on every machine: %q", entry.Reason)
 			}
-			if !strings.Contains(o.stderr, "warning: no SBOM of ") || !strings.Contains(o.stderr, test.said) {
-				t.Errorf("no warning with %q:\n%s", test.said, o.stderr)
+			if !strings.Contains(o.Stderr, "warning: no SBOM of ") || !strings.Contains(o.Stderr, test.said) {
+				t.Errorf("no warning with %q:\n%s", test.said, o.Stderr)
 			}
 			l.mustRun("verify", bundleFile)
 			l.snapshot() // looks after what is left over in the store
@@ -92,20 +92,20 @@ func TestSBOMs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(l.path("model"), model); err != nil {
+	if err := os.CopyFS(l.Path("model"), model); err != nil {
 		t.Fatal(err)
 	}
 	l.replace("packhof.yaml", "artifacts:\n", "artifacts:\n  - {kind: model, name: weights, version: \"1\", dir: model}\n")
 	l.mustRun("plan")
-	if o := l.mustRun("export", "--to", "medium"); strings.Contains(o.stderr, "warning:") {
-		t.Errorf("a warning:\n%s", o.stderr)
+	if o := l.mustRun("export", "--to", "medium"); strings.Contains(o.Stderr, "warning:") {
+		t.Errorf("a warning:\n%s", o.Stderr)
 	}
 	first := l.manifest(bundleFile)
 	checkPresent(t, first, 1, 2)
 	l.mustRun("verify", bundleFile)
 
-	l.removeAll(".packhof")
-	l.mkdir("fresh")
+	l.Remove(".packhof")
+	l.Mkdir("fresh")
 	l.mustRun("export", "--to", "fresh")
 	l.sameBytes(bundleFile, "fresh/plant-1-000001.tar")
 
@@ -132,12 +132,5 @@ func checkPresent(t *testing.T, m *bundle.Manifest, counts ...int) {
 				t.Errorf("%s: SBOM %s: %s", a.Name, entry.Status, entry.Reason)
 			}
 		}
-	}
-}
-
-func (l *lab) removeAll(name string) {
-	l.t.Helper()
-	if err := os.RemoveAll(l.path(name)); err != nil {
-		l.t.Fatal(err)
 	}
 }

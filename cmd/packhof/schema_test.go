@@ -69,8 +69,8 @@ func TestEveryKeyOfTheConfiguration(t *testing.T) {
 			checkKey(c, i, strings.Replace(line, key, key+"x", 1), "config/unknown-key", fmt.Sprintf("did you mean %q?", key))
 			c.cutAfterKey(i, indent+key+": 1.5")
 			o := c.run("plan")
-			if o.exit != 2 || !strings.Contains(o.stderr, "code: config/invalid ") || !strings.Contains(o.stderr, fmt.Sprintf("packhof.yaml:%d:%d: ", i+1, len(indent)+1)) {
-				t.Errorf("exit %d for %q in line %d\n%s", o.exit, indent+key+": 1.5", i+1, o.stderr)
+			if o.Exit != 2 || !strings.Contains(o.Stderr, "code: config/invalid ") || !strings.Contains(o.Stderr, fmt.Sprintf("packhof.yaml:%d:%d: ", i+1, len(indent)+1)) {
+				t.Errorf("exit %d for %q in line %d\n%s", o.Exit, indent+key+": 1.5", i+1, o.Stderr)
 			}
 		})
 	}
@@ -82,27 +82,27 @@ func TestEveryKeyOfTheConfiguration(t *testing.T) {
 }
 
 func checkKey(l *lab, i int, line, code, hint string) {
-	l.t.Helper()
+	l.T.Helper()
 	lines := strings.Split(everything, "\n")
 	lines[i] = line
-	l.write("packhof.yaml", strings.Join(lines, "\n"))
+	l.Write("packhof.yaml", strings.Join(lines, "\n"))
 	o := l.run("plan")
-	if o.exit != 2 || !strings.Contains(o.stderr, "code: "+code+" ") || !strings.Contains(o.stderr, hint) || !strings.Contains(o.stderr, fmt.Sprintf("packhof.yaml:%d:", i+1)) {
-		l.t.Errorf("exit %d for %q in line %d, want %s, %s\n%s", o.exit, line, i+1, code, hint, o.stderr)
+	if o.Exit != 2 || !strings.Contains(o.Stderr, "code: "+code+" ") || !strings.Contains(o.Stderr, hint) || !strings.Contains(o.Stderr, fmt.Sprintf("packhof.yaml:%d:", i+1)) {
+		l.T.Errorf("exit %d for %q in line %d, want %s, %s\n%s", o.Exit, line, i+1, code, hint, o.Stderr)
 	}
 }
 
 // cutAfterKey writes the configuration with one line replaced, and without the
 // lines that belonged to it.
 func (l *lab) cutAfterKey(i int, line string) {
-	l.t.Helper()
+	l.T.Helper()
 	lines := strings.Split(everything, "\n")
 	depth := len(line) - len(strings.TrimLeft(line, " -"))
 	rest := lines[i+1:]
 	for len(rest) > 0 && len(rest[0])-len(strings.TrimLeft(rest[0], " -")) > depth {
 		rest = rest[1:]
 	}
-	l.write("packhof.yaml", strings.Join(slices.Concat(lines[:i], []string{line}, rest), "\n"))
+	l.Write("packhof.yaml", strings.Join(slices.Concat(lines[:i], []string{line}, rest), "\n"))
 }
 
 // schema is as much of a JSON Schema as ours use.
@@ -127,10 +127,10 @@ func (s *schema) UnmarshalJSON(b []byte) error {
 }
 
 func (l *lab) schema(kind string) schema {
-	l.t.Helper()
+	l.T.Helper()
 	var s schema
-	if err := json.Unmarshal([]byte(l.mustRun("schema", kind).stdout), &s); err != nil {
-		l.t.Fatal(err)
+	if err := json.Unmarshal([]byte(l.mustRun("schema", kind).Stdout), &s); err != nil {
+		l.T.Fatal(err)
 	}
 	return s
 }
@@ -200,14 +200,14 @@ func TestSchemas(t *testing.T) {
 	l := newLab(t)
 	l.exported()
 	l.mustRun("init", "-f", "fresh/packhof.yaml")
-	l.write("everything.yaml", everything)
+	l.Write("everything.yaml", everything)
 	for _, test := range []struct{ kind, file string }{
 		{"export", "fresh/packhof.yaml"}, {"export", "everything.yaml"}, {"lock", "packhof.lock"},
 		{"manifest", "medium/plant-1-000001.packhof.json"}, {"enrolment", "enrol.json"},
 	} {
 		s := l.schema(test.kind)
 		var document map[string]any
-		asJSON, err := yaml.YAMLToJSON([]byte(l.read(test.file))) // JSON is YAML too
+		asJSON, err := yaml.YAMLToJSON([]byte(l.Read(test.file))) // JSON is YAML too
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json/v2"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -30,9 +28,9 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, Cmds: scriptCommands(),
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, "PACKHOF_PASSPHRASE="+passphrase, "DOCKER_CONFIG="+filepath.Join(env.WorkDir, "docker"),
-				"FINGERPRINT="+signing.FingerprintOf([]byte(project.read("enrol.json"))).String())
+				"FINGERPRINT="+signing.FingerprintOf([]byte(project.Read("enrol.json"))).String())
 			env.Values[servers{}] = map[string]any{}
-			return copyMissing(env.WorkDir, project.dir)
+			return copyMissing(env.WorkDir, project.Dir)
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
@@ -71,27 +69,12 @@ func copyMissing(to, from string) error {
 // servers is the key of the servers that a script has started, by name.
 type servers struct{}
 
-type command = func(ts *testscript.TestScript, neg bool, args []string)
-
-func scriptCommands() map[string]command {
-	commands := map[string]func(ts *testscript.TestScript, args []string) error{
+func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	return testkit.ScriptCommands(map[string]func(ts *testscript.TestScript, args []string) error{
 		"registry": startRegistry, "https": startHTTPS, "stop": stop, "push": push, "login": login, "asked": asked,
-		"model": writeModel, "pickle": writePickle, "dataset": writeDataset, "sha256": setSHA256, "expand": expand,
-		"same": same, "json": checkJSON, "yaml": checkYAML, "snapshot": takeSnapshot, "unchanged": compareSnapshot,
-	}
-	all := map[string]command{}
-	for name, run := range commands {
-		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
-			err := run(ts, args)
-			if neg && err == nil {
-				ts.Fatalf("%s %s: succeeded", name, strings.Join(args, " "))
-			}
-			if !neg {
-				ts.Check(err)
-			}
-		}
-	}
-	return all
+		"model": writeModel, "pickle": writePickle, "dataset": writeDataset, "expand": expand,
+		"same": same, "yaml": checkYAML, "snapshot": takeSnapshot, "unchanged": compareSnapshot,
+	})
 }
 
 func started(ts *testscript.TestScript) map[string]any { return ts.Value(servers{}).(map[string]any) }
@@ -214,13 +197,6 @@ func writeDataset(ts *testscript.TestScript, args []string) error {
 	return os.CopyFS(ts.MkAbs(args[0]), testkit.Dataset(args[1], rows))
 }
 
-// setSHA256: sha256 VARIABLE FILE
-func setSHA256(ts *testscript.TestScript, args []string) error {
-	b, err := os.ReadFile(ts.MkAbs(args[1]))
-	ts.Setenv(args[0], cas.DigestOf(b).Hex())
-	return err
-}
-
 // expand: expand FILE… puts the values of variables into files.
 func expand(ts *testscript.TestScript, args []string) error {
 	for _, name := range args {
@@ -240,59 +216,13 @@ func same(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// checkJSON: json FILE KIND [MEMBER=VALUE…] checks a document that a command
-// printed. A member is a path such as artifacts.0.name; of a list, its length
-// is the member count.
-func checkJSON(ts *testscript.TestScript, args []string) error {
-	var document any
-	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &document); err != nil {
-		return err
-	}
-	return checkDocument(document, args[1], args[2:])
-}
-
 // checkYAML: yaml FILE KIND [MEMBER=VALUE…]
 func checkYAML(ts *testscript.TestScript, args []string) error {
 	asJSON, err := yaml.YAMLToJSON([]byte(ts.ReadFile(args[0])))
 	if err != nil {
 		return err
 	}
-	var document any
-	if err := json.Unmarshal(asJSON, &document); err != nil {
-		return err
-	}
-	return checkDocument(document, args[1], args[2:])
-}
-
-func checkDocument(document any, kind string, members []string) error {
-	for _, member := range append([]string{"apiVersion=packhof/v1", "kind=" + kind}, members...) {
-		path, want, _ := strings.Cut(member, "=")
-		if got := memberOf(document, strings.Split(path, ".")); got != want {
-			return fmt.Errorf("%s is %q, want %q", path, got, want)
-		}
-	}
-	return nil
-}
-
-// memberOf gives a member as text; a missing one as "none".
-func memberOf(document any, path []string) string {
-	if len(path) == 0 {
-		return fmt.Sprint(document)
-	}
-	switch d := document.(type) {
-	case map[string]any:
-		if member, ok := d[path[0]]; ok {
-			return memberOf(member, path[1:])
-		}
-	case []any:
-		if path[0] == "count" {
-			return strconv.Itoa(len(d))
-		}
-		if i, err := strconv.Atoi(path[0]); err == nil && i < len(d) {
-			return memberOf(d[i], path[1:])
-		}
-	}
-	return "none"
+	return testkit.CheckDocument(asJSON, args[1], args[2:])
 }
 
 // takeSnapshot: snapshot
