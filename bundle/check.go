@@ -4,30 +4,52 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"hash"
 	"io"
-	"strings"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/packhof/packhof/internal/cas"
 )
 
-// Check reads every byte of the bundle once and proves it: entries against
-// SHA256SUMS, blobs against their digests, and the graph of every artifact from
-// its root. Chunk lists are checked to be about their blobs; the hashes in them
-// are not computed again, since the blob's own digest holds already. observe, when given, is told
-// of every piece read.
+// Check reads every byte of the bundle and proves it: entries against
+// SHA256SUMS, blobs against their digests or, where they are large, against the
+// chunk list that the manifest names, and the graph of every artifact from its
+// root. Of the volumes of an incomplete set it proves what is there; Lacks tells
+// what is not. observe, when given, is told of every piece read, by one
+// goroutine at a time.
 func (b *Bundle) Check(ctx context.Context, observe func(n int64)) error {
-	if b.sealed.volume == nil {
+	return b.CheckOn(ctx, 0, observe)
+}
+
+// CheckOn is Check with so many cores that hash; 0 is all of them.
+func (b *Bundle) CheckOn(ctx context.Context, jobs int, observe func(n int64)) error {
+	if b.sealed.volumes == nil {
 		if err := b.checkBlobs(ctx, observe); err != nil {
 			return err
 		}
-	} else if err := b.sealed.volume.check(ctx, b.manifest, observe); err != nil {
+	} else if err := checkVolumes(ctx, b.sealed.volumes, b.manifest, jobs, observe); err != nil {
 		return err
 	}
-	if err := checkChunkLists(ctx, b.manifest, b.sealed.content); err != nil {
+	there, err := hasMetadata(b.manifest, b.content)
+	if err != nil || !there {
+		return err // a volume of many: the metadata lies in another one
+	}
+	if err := checkChunkLists(ctx, b.manifest, b.content); err != nil {
 		return err
 	}
-	return checkGraph(b.manifest, b.sealed.content)
+	return checkGraph(b.manifest, b.content)
+}
+
+// hasMetadata tells whether what stands before the content is all there.
+func hasMetadata(m *Manifest, content Content) (bool, error) {
+	for _, b := range metadataOf(m, 1) {
+		if there, err := content.Has(b.Digest); err != nil || !there {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func (b *Bundle) checkBlobs(ctx context.Context, observe func(int64)) error {
@@ -44,26 +66,211 @@ func (b *Bundle) checkBlobs(ctx context.Context, observe func(int64)) error {
 	return nil
 }
 
-// check hashes every entry of a volume, one hash a byte for whole blobs.
-func (v *volume) check(ctx context.Context, m *Manifest, observe func(int64)) error {
+// checkVolumes proves the bytes of volumes whose layout is right.
+func checkVolumes(ctx context.Context, volumes []*volume, m *Manifest, jobs int, observe func(int64)) error {
+	c := checker{manifest: m, content: contentOf(volumes, m), observe: inTurn(observe)}
+	for _, v := range volumes {
+		if err := c.plan(v); err != nil {
+			return err
+		}
+	}
+	if err := c.planSeams(); err != nil {
+		return err
+	}
+	return runInOrder(ctx, jobs, c.steps)
+}
+
+// inTurn lets several goroutines report to somebody who expects one.
+func inTurn(observe func(int64)) func(int64) {
+	if observe == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	return func(n int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		observe(n)
+	}
+}
+
+// runInOrder runs steps on several cores and gives the error of the first step
+// that failed, the one that a single core would have met.
+func runInOrder(ctx context.Context, jobs int, steps []func(context.Context) error) error {
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	failed := make([]error, len(steps))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(jobs)
+	for i, step := range steps {
+		group.Go(func() error {
+			if inner.Err() != nil {
+				return nil // the reason is told by whoever failed
+			}
+			failed[i] = step(inner)
+			return failed[i]
+		})
+	}
+	err := group.Wait()
+	for _, f := range failed {
+		if f != nil && !errors.Is(f, context.Canceled) {
+			return f
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// checker collects what has to be hashed.
+type checker struct {
+	manifest *Manifest
+	content  volumeContent
+	observe  func(int64)
+	steps    []func(context.Context) error
+}
+
+// plan collects the steps of one volume.
+func (c *checker) plan(v *volume) error {
 	listed, sums, err := v.listedSums()
 	if err != nil {
 		return err
 	}
-	whole := wholeBlob{volume: v, manifest: m}
-	for i, e := range listed {
-		got, err := whole.hashEntry(ctx, e, observe)
-		if err != nil {
+	blobs := entriesOf(c.manifest, v.info)
+	small := len(listed) - len(blobs)
+	c.steps = append(c.steps, func(ctx context.Context) error {
+		for i, e := range listed[:small] {
+			if err := v.prove(ctx, e, sums[i], nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i, e := range listed[small:] {
+		if err := c.planEntry(v, e, blobs[i], sums[small+i]); err != nil {
 			return err
-		}
-		if got != sums[i] {
-			return v.mismatch(e, sums[i], got)
-		}
-		if d, err := cas.ParseHex(strings.TrimPrefix(e.name, dirBlobs)); err == nil && strings.HasPrefix(e.name, dirBlobs) && d != got {
-			return v.mismatch(e, d, got)
 		}
 	}
 	return nil
+}
+
+// prove hashes an entry.
+func (v *volume) prove(ctx context.Context, e entry, want Digest, observe func(int64)) error {
+	h := sha256.New()
+	if _, err := pump(ctx, h, v.section(e), observe); err != nil {
+		return err
+	}
+	if got := Digest(h.Sum(nil)); got != want {
+		return v.mismatch(e, want, got)
+	}
+	return nil
+}
+
+// planEntry collects the steps of a blob's entry.
+func (c *checker) planEntry(v *volume, e entry, planned plannedEntry, sum Digest) error {
+	if planned.whole() && sum != planned.Blob {
+		return v.mismatch(e, planned.Blob, sum)
+	}
+	list, err := c.chunks(planned.blob)
+	switch {
+	case err != nil:
+		return err
+	case list == nil:
+		c.steps = append(c.steps, func(ctx context.Context) error { return v.prove(ctx, e, sum, c.observe) })
+	case planned.whole():
+		for n := range list.Chunks {
+			c.steps = append(c.steps, func(ctx context.Context) error { return c.proveChunk(ctx, v, e, list, n) })
+		}
+	default:
+		c.steps = append(c.steps, func(ctx context.Context) error { return c.provePiece(ctx, v, e, planned, list, sum) })
+	}
+	return nil
+}
+
+// chunks gives the chunk list of a blob, nil where there is none or it lies in
+// a volume that is not here.
+func (c *checker) chunks(b Blob) (*ChunkList, error) {
+	if b.Chunks == nil {
+		return nil, nil
+	}
+	if there, err := c.content.Has(*b.Chunks); err != nil || !there {
+		return nil, err
+	}
+	return readChunkList(c.content, c.manifest, b)
+}
+
+// proveChunk hashes chunk n of a blob that is one entry.
+func (c *checker) proveChunk(ctx context.Context, v *volume, e entry, list *ChunkList, n int) error {
+	part := entry{name: e.name, offset: e.offset + int64(n)*ChunkSize, size: min(ChunkSize, e.size-int64(n)*ChunkSize)}
+	return v.prove(ctx, part, list.Chunks[n], c.observe)
+}
+
+// provePiece hashes a piece, and beside that every chunk that lies in it.
+func (c *checker) provePiece(ctx context.Context, v *volume, e entry, planned plannedEntry, list *ChunkList, sum Digest) error {
+	piece := sha256.New()
+	for at := int64(0); at < e.size; {
+		blobAt := planned.Offset + at
+		length := min(e.size-at, ChunkSize-blobAt%ChunkSize)
+		part := entry{name: e.name, offset: e.offset + at, size: length}
+		chunk := sha256.New()
+		if _, err := pump(ctx, io.MultiWriter(piece, chunk), v.section(part), c.observe); err != nil {
+			return err
+		}
+		if blobAt%ChunkSize == 0 && (length == ChunkSize || blobAt+length == planned.blob.Size) {
+			if want, got := list.Chunks[blobAt/ChunkSize], Digest(chunk.Sum(nil)); want != got {
+				return v.mismatch(part, want, got)
+			}
+		}
+		at += length
+	}
+	if got := Digest(piece.Sum(nil)); got != sum {
+		return v.mismatch(e, sum, got)
+	}
+	return nil
+}
+
+// planSeams collects what no single piece proves: chunks that lie across
+// pieces, and cut blobs that have no chunk list.
+func (c *checker) planSeams() error {
+	for _, b := range c.manifest.Blobs {
+		s := c.content[b.Digest]
+		if s == nil || len(s.pieces) == 0 || s.pieces[0].entry.size == b.Size {
+			continue
+		}
+		list, err := c.chunks(b)
+		if err != nil {
+			return err
+		}
+		if list == nil {
+			if there, _ := c.content.Has(b.Digest); there {
+				c.seam(s, entry{size: b.Size}, b.Digest)
+			}
+			continue
+		}
+		for _, n := range s.seams() {
+			at := int64(n) * ChunkSize
+			c.seam(s, entry{offset: at, size: min(ChunkSize, b.Size-at)}, list.Chunks[n])
+		}
+	}
+	return nil
+}
+
+// seam is a step over a run of a blob's bytes, across pieces.
+func (c *checker) seam(s *pieced, run entry, want Digest) {
+	c.steps = append(c.steps, func(ctx context.Context) error {
+		h := sha256.New()
+		if _, err := pump(ctx, h, io.NewSectionReader(s, run.offset, run.size), nil); err != nil {
+			return err
+		}
+		got := Digest(h.Sum(nil))
+		if got == want {
+			return nil
+		}
+		first, _ := s.find(run.offset)
+		first.entry.offset += run.offset - first.offset
+		return first.volume.mismatch(first.entry, want, got)
+	})
 }
 
 // listedSums gives all entries but the last, which is SHA256SUMS, and the
@@ -89,48 +296,6 @@ func (v *volume) mismatch(e entry, want, got Digest) error {
 	return &DamagedError{Volume: v.name, Entry: e.name, Offset: e.offset, What: "its bytes are not the right ones", Want: want.String(), Got: got.String()}
 }
 
-// wholeBlob hashes entries, and over the pieces of a cut blob the blob too.
-type wholeBlob struct {
-	volume   *volume
-	manifest *Manifest
-	hash     hash.Hash
-	seen     int64
-}
-
-func (w *wholeBlob) hashEntry(ctx context.Context, e entry, observe func(int64)) (Digest, error) {
-	h := sha256.New()
-	hexDigits, piece, cut := strings.Cut(strings.TrimPrefix(e.name, dirBlobs), ".s")
-	if !cut || !strings.HasPrefix(e.name, dirBlobs) {
-		_, err := pump(ctx, h, w.volume.section(e), observe)
-		return Digest(h.Sum(nil)), err
-	}
-	if piece == "0000" {
-		w.hash, w.seen = sha256.New(), 0
-	}
-	n, err := pump(ctx, io.MultiWriter(h, w.hash), w.volume.section(e), observe)
-	if err != nil {
-		return Digest{}, err
-	}
-	w.seen += n
-	return Digest(h.Sum(nil)), w.finish(e, hexDigits)
-}
-
-// finish judges the blob after its last piece.
-func (w *wholeBlob) finish(e entry, hexDigits string) error {
-	d, err := cas.ParseHex(hexDigits)
-	if err != nil {
-		return err
-	}
-	blob, _ := w.manifest.Blob(d)
-	if w.seen < blob.Size {
-		return nil
-	}
-	if got := Digest(w.hash.Sum(nil)); got != d {
-		return w.volume.mismatch(e, d, got)
-	}
-	return nil
-}
-
 // checkChunkLists checks that each list is about its blob.
 func checkChunkLists(ctx context.Context, m *Manifest, content Content) error {
 	for _, b := range m.Blobs {
@@ -140,12 +305,7 @@ func checkChunkLists(ctx context.Context, m *Manifest, content Content) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		list, _ := m.Blob(*b.Chunks)
-		data, err := readBlob(content, *b.Chunks, list.Size, maxChunkListSize)
-		if err != nil {
-			return err
-		}
-		if _, err := ParseChunkList(data, b.Digest, b.Size); err != nil {
+		if _, err := readChunkList(content, m, b); err != nil {
 			return err
 		}
 	}

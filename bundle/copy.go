@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/packhof/packhof/internal/cas"
 )
@@ -13,14 +12,16 @@ import (
 // CopyTo brings every blob into the store and proves what Check proves,
 // reading each byte once: nothing comes under its name before it is whole and
 // the right one. Blobs that the store has already are proven there, and brought
-// anew when they have rotted, so a copy that was interrupted goes on. observe, when given, is told of every piece,
-// those that were there included.
+// anew when they have rotted, so a copy that was interrupted goes on. Pieces of
+// blobs that other volumes hold the rest of wait in the store's assemblies.
+// observe, when given, is told of every piece, those that were there included.
 //
-// The medium is only read.
+// The medium is only read. Whether all of the bundle is there afterwards,
+// StoreLacks tells.
 func (b *Bundle) CopyTo(ctx context.Context, store *cas.Store, observe func(n int64)) error {
 	copied := b.copyBlobs
-	if b.sealed.volume != nil {
-		copied = b.copyVolume
+	if b.sealed.volumes != nil {
+		copied = b.copyVolumes
 	}
 	if err := copied(ctx, store, observe); err != nil {
 		return err
@@ -29,6 +30,10 @@ func (b *Bundle) CopyTo(ctx context.Context, store *cas.Store, observe func(n in
 		return err
 	}
 	content := StoreContent(store)
+	there, err := hasMetadata(b.manifest, content)
+	if err != nil || !there {
+		return err // it comes with another volume
+	}
 	if err := checkChunkLists(ctx, b.manifest, content); err != nil {
 		return err
 	}
@@ -43,7 +48,7 @@ func (b *Bundle) copyBlobs(ctx context.Context, store *cas.Store, observe func(i
 			}
 			continue
 		}
-		r, err := b.sealed.content.Open(blob.Digest)
+		r, err := b.content.Open(blob.Digest)
 		if err != nil {
 			return err
 		}
@@ -74,82 +79,163 @@ func soundBlob(ctx context.Context, store *cas.Store, blob Blob) (bool, error) {
 	return !rotten, err
 }
 
-// copyVolume copies the entries of a volume in their order.
-func (b *Bundle) copyVolume(ctx context.Context, store *cas.Store, observe func(int64)) error {
-	v := b.sealed.volume
-	listed, sums, err := v.listedSums()
-	if err != nil {
-		return err
-	}
-	c := &copier{store: store, volume: v}
-	for i, e := range listed {
-		if err := c.entry(ctx, b.manifest, e, sums[i], observe); err != nil {
-			return errors.Join(err, c.abort())
-		}
-	}
-	return c.abort()
-}
-
-// copier copies the entries of one volume. in is a blob on its way that comes
-// in several pieces.
-type copier struct {
-	store  *cas.Store
-	volume *volume
-	in     *cas.Ingest
-	seen   int64
-}
-
-func (c *copier) abort() error {
-	if c.in == nil {
-		return nil
-	}
-	in := c.in
-	c.in = nil
-	return in.Abort()
-}
-
-// entry copies one entry and holds it against its line of SHA256SUMS.
-func (c *copier) entry(ctx context.Context, m *Manifest, e entry, sum Digest, observe func(int64)) error {
-	hexDigits, isBlob := strings.CutPrefix(e.name, dirBlobs)
-	if !isBlob {
-		h := sha256.New()
-		if _, err := pump(ctx, h, c.volume.section(e), nil); err != nil {
+// copyVolumes copies the entries of each volume in their order.
+func (b *Bundle) copyVolumes(ctx context.Context, store *cas.Store, observe func(int64)) error {
+	for _, v := range b.sealed.volumes {
+		listed, sums, err := v.listedSums()
+		if err != nil {
 			return err
 		}
-		return c.compare(e, sum, Digest(h.Sum(nil)))
-	}
-	hexDigits, piece, cut := strings.Cut(hexDigits, ".s")
-	d, err := cas.ParseHex(hexDigits)
-	if err != nil {
-		return err
-	}
-	blob, _ := m.Blob(d)
-	if !cut {
-		return c.wholeEntry(ctx, e, blob, sum, observe)
-	}
-	return c.piece(ctx, e, blob, piece, sum, observe)
-}
-
-func (c *copier) compare(e entry, want, got Digest) error {
-	if want != got {
-		return c.volume.mismatch(e, want, got)
+		c := &copier{store: store, volume: v, manifest: b.manifest, observe: observe}
+		if err := c.entries(ctx, listed, sums); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (c *copier) wholeEntry(ctx context.Context, e entry, blob Blob, sum Digest, observe func(int64)) error {
-	if err := c.compare(e, sum, blob.Digest); err != nil {
+// copier copies the entries of one volume.
+type copier struct {
+	store    *cas.Store
+	volume   *volume
+	manifest *Manifest
+	observe  func(int64)
+}
+
+// entries copies every entry and holds it against its line of SHA256SUMS.
+func (c *copier) entries(ctx context.Context, listed []entry, sums []Digest) error {
+	blobs := entriesOf(c.manifest, c.volume.info)
+	small := len(listed) - len(blobs)
+	for i, e := range listed[:small] {
+		if err := c.volume.prove(ctx, e, sums[i], nil); err != nil {
+			return err
+		}
+	}
+	for i := 0; i < len(blobs); {
+		run := runOf(blobs[i:])
+		if err := c.run(ctx, blobs[i:i+run], listed[small+i:], sums[small+i:]); err != nil {
+			return err
+		}
+		i += run
+	}
+	return nil
+}
+
+// runOf counts the entries at the beginning that belong to one blob.
+func runOf(blobs []plannedEntry) int {
+	n := 1
+	for n < len(blobs) && blobs[n].Blob == blobs[0].Blob {
+		n++
+	}
+	return n
+}
+
+// run copies the pieces of one blob that this volume holds.
+func (c *copier) run(ctx context.Context, pieces []plannedEntry, listed []entry, sums []Digest) error {
+	blob := pieces[0].blob
+	if pieces[0].whole() && sums[0] != blob.Digest {
+		return c.volume.mismatch(listed[0], blob.Digest, sums[0])
+	}
+	there, err := soundBlob(ctx, c.store, blob)
+	if err != nil {
 		return err
 	}
-	if there, err := haveBlob(ctx, c.store, blob, observe); err != nil || there {
+	if there {
+		if c.observe != nil {
+			for _, p := range pieces {
+				c.observe(p.Length)
+			}
+		}
+		return nil
+	}
+	if !joins(pieces) {
+		return c.assemble(ctx, pieces, listed, sums)
+	}
+	return c.stream(ctx, pieces, listed, sums)
+}
+
+// joins tells whether pieces are all of their blob, one behind the other.
+func joins(pieces []plannedEntry) bool {
+	var at int64
+	for _, p := range pieces {
+		if p.Offset != at {
+			return false
+		}
+		at += p.Length
+	}
+	return at == pieces[0].blob.Size
+}
+
+// stream copies a blob that is all in this volume. It is hashed on its way into
+// the store, and a piece of it beside that.
+func (c *copier) stream(ctx context.Context, pieces []plannedEntry, listed []entry, sums []Digest) error {
+	in, err := c.store.Ingest()
+	if err != nil {
 		return err
 	}
-	err := c.whole(ctx, c.volume.section(e), blob, observe)
+	for i := range pieces {
+		if err := c.pour(ctx, in, pieces[i], listed[i], sums[i]); err != nil {
+			return errors.Join(err, in.Abort())
+		}
+	}
+	blob := pieces[0].blob
+	err = in.Commit(ctx, blob.Digest, blob.Size, "blob "+blob.Digest.String())
 	var corrupt *cas.CorruptError
 	if errors.As(err, &corrupt) {
-		return c.volume.mismatch(e, blob.Digest, corrupt.Got)
+		return c.volume.mismatch(listed[0], blob.Digest, corrupt.Got)
 	}
 	return err
+}
+
+// pour writes one entry and compares a piece's sum; that of a whole blob is its
+// digest, which is compared when it gets its name.
+func (c *copier) pour(ctx context.Context, in io.Writer, p plannedEntry, e entry, sum Digest) error {
+	if p.whole() {
+		_, err := pump(ctx, in, c.volume.section(e), c.observe)
+		return err
+	}
+	h := sha256.New()
+	if _, err := pump(ctx, io.MultiWriter(in, h), c.volume.section(e), c.observe); err != nil {
+		return err
+	}
+	if got := Digest(h.Sum(nil)); got != sum {
+		return c.volume.mismatch(e, sum, got)
+	}
+	return nil
+}
+
+// assemble keeps pieces of a blob whose rest lies in other volumes, and makes
+// the blob of them when the last one has come.
+func (c *copier) assemble(ctx context.Context, pieces []plannedEntry, listed []entry, sums []Digest) error {
+	blob := pieces[0].blob
+	a, err := c.store.Assemble(blob.Digest, blob.Size)
+	if err != nil {
+		return err
+	}
+	for i, p := range pieces {
+		if err := c.keep(ctx, a, p, listed[i], sums[i]); err != nil {
+			return errors.Join(err, a.Close())
+		}
+	}
+	err = a.Finish(ctx)
+	var corrupt *cas.CorruptError
+	if errors.As(err, &corrupt) {
+		return c.volume.mismatch(listed[0], blob.Digest, corrupt.Got)
+	}
+	return err
+}
+
+func (c *copier) keep(ctx context.Context, a *cas.Assembly, p plannedEntry, e entry, sum Digest) error {
+	if a.Holds(p.Offset, p.Length) {
+		if c.observe != nil {
+			c.observe(p.Length)
+		}
+		return nil
+	}
+	if err := c.pour(ctx, a.At(p.Offset), p, e, sum); err != nil {
+		return err
+	}
+	return a.Keep(p.Offset, p.Length)
 }
 
 // whole copies a blob from one reader.
@@ -164,51 +250,25 @@ func (c *copier) whole(ctx context.Context, r io.Reader, blob Blob, observe func
 	return in.Commit(ctx, blob.Digest, blob.Size, "blob "+blob.Digest.String())
 }
 
-// piece copies one entry of a blob that is cut into several. The blob is
-// hashed on its way into the store, the piece beside that.
-func (c *copier) piece(ctx context.Context, e entry, blob Blob, number string, sum Digest, observe func(int64)) error {
-	if number == "0000" {
-		if err := c.begin(ctx, blob); err != nil {
-			return err
+// StoreLacks lists what of the bundle the store has not: blobs, or runs of
+// bytes where volumes have brought a part. It looks at names and sizes only.
+func (b *Bundle) StoreLacks(store *cas.Store) ([]Piece, error) {
+	var lacks []Piece
+	for _, blob := range b.manifest.Blobs {
+		there, err := store.Has(blob.Digest, blob.Size)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			continue
+		}
+		gaps, err := store.Gaps(blob.Digest, blob.Size)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range gaps {
+			lacks = append(lacks, Piece{Blob: blob.Digest, Offset: g.Offset, Length: g.Length})
 		}
 	}
-	if c.in == nil { // the blob is there already
-		if observe != nil {
-			observe(e.size)
-		}
-		return nil
-	}
-	h := sha256.New()
-	n, err := pump(ctx, io.MultiWriter(c.in, h), c.volume.section(e), observe)
-	if err != nil {
-		return err
-	}
-	if err := c.compare(e, sum, Digest(h.Sum(nil))); err != nil {
-		return err
-	}
-	if c.seen += n; c.seen < blob.Size {
-		return nil
-	}
-	in := c.in
-	c.in = nil
-	err = in.Commit(ctx, blob.Digest, blob.Size, "blob "+blob.Digest.String())
-	var corrupt *cas.CorruptError
-	if errors.As(err, &corrupt) {
-		return c.volume.mismatch(e, blob.Digest, corrupt.Got)
-	}
-	return err
-}
-
-// begin starts a blob in pieces, unless the store has it.
-func (c *copier) begin(ctx context.Context, blob Blob) error {
-	if err := c.abort(); err != nil {
-		return err
-	}
-	c.seen = 0
-	there, err := soundBlob(ctx, c.store, blob)
-	if err != nil || there {
-		return err
-	}
-	c.in, err = c.store.Ingest()
-	return err
+	return lacks, nil
 }

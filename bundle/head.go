@@ -28,6 +28,8 @@ const (
 	dirTrust      = "trust/"
 	dirSignatures = "signatures/"
 	dirBlobs      = "blobs/sha256/"
+
+	signatureSuffix = ".sigstore.json"
 )
 
 // Head is what a bundle is judged by, before any blob: the manifest's bytes,
@@ -67,7 +69,7 @@ func (h *Head) entries() []headEntry {
 	}
 	list = append(list, headEntry{fmt.Sprintf("%srevocations-%d.json", dirTrust, h.Revocations.Version), h.Revocations.Bytes})
 	for _, s := range h.Signatures {
-		list = append(list, headEntry{dirSignatures + s.Key + ".sigstore.json", s.Bytes})
+		list = append(list, headEntry{dirSignatures + s.Key + signatureSuffix, s.Bytes})
 	}
 	return list
 }
@@ -104,7 +106,7 @@ func (h *Head) add(e headEntry) error {
 	case strings.HasPrefix(e.name, dirTrust):
 		return h.addTrust(e)
 	case strings.HasPrefix(e.name, dirSignatures):
-		key, ok := strings.CutSuffix(strings.TrimPrefix(e.name, dirSignatures), ".sigstore.json")
+		key, ok := strings.CutSuffix(strings.TrimPrefix(e.name, dirSignatures), signatureSuffix)
 		if !ok || !isHex16(key) || len(h.Signatures) >= signing.MaxSignatures {
 			return problem.New("format/invalid", "the entry %q is no signature, or one too many", e.name)
 		}

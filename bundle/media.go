@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,17 +17,18 @@ import (
 type WriteOptions struct {
 	NoReadback bool          // do not read the volume back from the medium
 	Observe    func(n int64) // told of every piece written or read back; may be nil
+	// JournalEvery is how many bytes are written between two entries of the
+	// journal, each of which waits for the medium; 0 is 256 MiB.
+	JournalEvery int64
 }
 
 // WriteTo writes the volume into dir under its final name, or leaves nothing
 // under that name: free space is checked first, the file is written as
-// .partial, synced, read back from the medium and renamed.
+// .partial, synced, read back from the medium and renamed. When ctx ends, or
+// the process is killed, the next WriteTo of the same volume goes on where the
+// journal beside it says, and ends with the same bytes.
 func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, opts WriteOptions) (path string, err error) {
 	path = filepath.Join(dir, p.FileName())
-	// WriteManifest needs some too.
-	if err := checkSpace(dir, p.size+int64(len(p.head[0].data))); err != nil {
-		return "", err
-	}
 	if limit, err := FileSizeLimit(dir); err != nil {
 		return "", err
 	} else if p.size > limit {
@@ -35,19 +37,22 @@ func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, o
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return "", problem.New("medium/taken", "%s is there and is no file", path).Hint("remove it, or write to another folder with --to")
 	}
-	partial := path + cas.PartialSuffix
-	f, err := cas.CreatePartial(path, 0o644)
+	u, err := openUnfinished(path, p)
 	if err != nil {
 		return "", mediumError(err, path, p.size)
 	}
-	err = p.writeFile(ctx, f, content, opts)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(mediumError(err, path, p.size), os.Remove(partial))
+	// WriteManifest needs some too.
+	err = checkSpace(dir, p.size-u.mark.Position+int64(len(p.head[0].data)))
+	if err == nil {
+		err = p.writeFile(ctx, u, content, opts)
 	}
-	if err := os.Rename(partial, path); err != nil {
-		return "", errors.Join(err, os.Remove(partial))
+	if err = errors.Join(err, u.file.Close()); err != nil {
+		if ctx.Err() != nil && u.journalled {
+			return "", err // it goes on another time
+		}
+		return "", errors.Join(mediumError(err, path, p.size), u.drop())
 	}
-	return path, cas.SyncDir(dir)
+	return path, u.finish()
 }
 
 // WriteManifest writes the manifest into dir, to lie beside the volume as
@@ -58,38 +63,25 @@ func (p *VolumePlan) WriteManifest(dir string) error {
 	return mediumError(cas.WriteBytes(path, 0o644, manifest), path, int64(len(manifest)))
 }
 
-func (p *VolumePlan) writeFile(ctx context.Context, f *os.File, content Content, opts WriteOptions) error {
-	w := &steadyWriter{f: f}
-	if err := p.Write(ctx, w, content, opts.Observe); err != nil {
+func (p *VolumePlan) writeFile(ctx context.Context, u *unfinished, content Content, opts WriteOptions) error {
+	if opts.Observe != nil && u.mark.Position > 0 {
+		opts.Observe(u.mark.Position)
+	}
+	w := &volumeWriter{plan: p, w: u, content: content, observe: opts.Observe, reached: u.reached(p, cmp.Or(opts.JournalEvery, journalEvery)), at: u.mark}
+	if err := w.run(ctx); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := u.file.Sync(); err != nil {
 		return err
 	}
 	if opts.NoReadback {
 		return nil
 	}
-	return p.readBack(ctx, f, opts.Observe)
+	return p.readBack(ctx, u.file, opts.Observe)
 }
 
-// steadyWriter keeps the disk busy while it is being written to.
-type steadyWriter struct {
-	f       *os.File
-	written int64
-	started int64
-}
-
+// steadyEvery is how much is written before the disk is told to begin with it.
 const steadyEvery = 32 << 20
-
-func (w *steadyWriter) Write(b []byte) (int, error) {
-	n, err := w.f.Write(b)
-	w.written += int64(n)
-	if w.written-w.started >= steadyEvery {
-		startWriteback(w.f, w.started, w.written-w.started)
-		w.started = w.written
-	}
-	return n, err
-}
 
 // readBack proves what the medium holds, not what the page cache does.
 func (p *VolumePlan) readBack(ctx context.Context, f *os.File, observe func(int64)) error {
@@ -99,7 +91,10 @@ func (p *VolumePlan) readBack(ctx context.Context, f *os.File, observe func(int6
 	if err != nil {
 		return readBackError(name, err)
 	}
-	if err := sealed.volume.check(ctx, p.manifest, observe); err != nil {
+	if err := sealed.checkVolumes(p.manifest); err != nil {
+		return readBackError(name, err)
+	}
+	if err := checkVolumes(ctx, sealed.volumes, p.manifest, 0, observe); err != nil {
 		return readBackError(name, err)
 	}
 	return nil

@@ -19,7 +19,7 @@ func tarOf(files ...headEntry) []byte {
 	var out bytes.Buffer
 	w := &volumeWriter{w: &out}
 	for _, f := range files {
-		_ = w.bytes(f.name, f.data) // a buffer never fails
+		_ = w.small(f) // a buffer never fails
 	}
 	out.Write(make([]byte, endSize))
 	return out.Bytes()

@@ -2,10 +2,13 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"strings"
 
@@ -16,61 +19,48 @@ import (
 // so that its length is known before the first byte.
 type VolumePlan struct {
 	manifest *Manifest
+	info     *VolumeInfo
 	head     []headEntry
-	blobs    []plannedBlob
+	blobs    []plannedEntry
 	size     int64
 }
 
-// plannedBlob is a blob and the entries that it becomes.
-type plannedBlob struct {
-	blob    Blob
-	entries []plannedEntry
-}
-
+// plannedEntry is the entry of a blob, or of a piece of one.
 type plannedEntry struct {
-	name string
-	size int64
+	Segment
+	blob Blob
 }
 
-// PlanComplete plans the complete set of a bundle in one volume.
-func PlanComplete(h Head) (*VolumePlan, error) {
-	m, err := parseManifest(h.Manifest)
+func (e plannedEntry) whole() bool { return e.Length == e.blob.Size }
+
+// Volume plans one volume of the set, the first being number 1.
+func (p *SetPlan) Volume(number int) (*VolumePlan, error) {
+	info := p.info.numbered(number)
+	volumeJSON, err := encodeCanonical(info)
 	if err != nil {
 		return nil, err
 	}
-	sortHead(&h)
-	volume, err := completeVolume(m, h.Digest())
-	if err != nil {
-		return nil, err
+	v := &VolumePlan{manifest: p.manifest, info: info, blobs: entriesOf(p.manifest, info)}
+	v.head = append(append(p.head.entries(), headEntry{nameVolume, volumeJSON}), p.derived...)
+	v.size = v.length()
+	if limit := p.limit(number); limit > 0 && v.size > limit {
+		return nil, fmt.Errorf("volume %d was planned with %d bytes, and at most %d were asked for", number, v.size, limit)
 	}
-	volumeJSON, err := encodeCanonical(volume)
-	if err != nil {
-		return nil, err
-	}
-	index, err := buildIndex(m)
-	if err != nil {
-		return nil, err
-	}
-	p := &VolumePlan{manifest: m, head: append(h.entries(),
-		headEntry{nameVolume, volumeJSON}, headEntry{nameLayout, []byte(ociLayout)}, headEntry{nameIndex, index})}
-	p.planBlobs()
-	p.size = p.length()
-	return p, nil
+	return v, nil
 }
 
-func (p *VolumePlan) planBlobs() {
-	for _, inHead := range []bool{true, false} {
-		for _, b := range p.manifest.Blobs {
-			if standsInHead(b) != inHead {
-				continue
-			}
-			planned := plannedBlob{blob: b}
-			for _, s := range cutBlob(b) {
-				planned.entries = append(planned.entries, plannedEntry{s.Entry, s.Length})
-			}
-			p.blobs = append(p.blobs, planned)
-		}
+// entriesOf lists the blobs of a volume in their order: metadata, then the
+// volume's own segments.
+func entriesOf(m *Manifest, info *VolumeInfo) []plannedEntry {
+	var list []plannedEntry
+	for _, b := range metadataOf(m, info.Number) {
+		list = append(list, plannedEntry{Segment{Volume: info.Number, Blob: b.Digest, Length: b.Size, Entry: entryName(b.Digest)}, b})
 	}
+	for _, s := range info.own() {
+		b, _ := m.Blob(s.Blob)
+		list = append(list, plannedEntry{s, b})
+	}
+	return list
 }
 
 func (p *VolumePlan) length() int64 {
@@ -82,10 +72,8 @@ func (p *VolumePlan) length() int64 {
 	for _, e := range p.head {
 		add(e.name, int64(len(e.data)))
 	}
-	for _, b := range p.blobs {
-		for _, e := range b.entries {
-			add(e.name, e.size)
-		}
+	for _, e := range p.blobs {
+		add(e.Entry, e.Length)
 	}
 	return total + entrySpan(sums) + endSize
 }
@@ -98,7 +86,7 @@ func (p *VolumePlan) Size() int64 { return p.size }
 func (p *VolumePlan) ManifestUnsafe() *Manifest { return p.manifest }
 
 // FileName is the volume's name on a medium.
-func (p *VolumePlan) FileName() string { return BaseName(p.manifest) + ".tar" }
+func (p *VolumePlan) FileName() string { return p.info.fileName(p.manifest) }
 
 func sumLine(d Digest, name string) string { return d.Hex() + "  " + name + "\n" }
 
@@ -106,85 +94,175 @@ func sumLine(d Digest, name string) string { return d.Hex() + "  " + name + "\n"
 // content ends with a cas.CorruptError. observe, when given, is told of every
 // piece of blob data written.
 func (p *VolumePlan) Write(ctx context.Context, w io.Writer, content Content, observe func(n int64)) error {
-	out := &volumeWriter{w: w}
-	for _, e := range p.head {
-		if err := out.bytes(e.name, e.data); err != nil {
+	return (&volumeWriter{plan: p, w: w, content: content, observe: observe}).run(ctx)
+}
+
+// mark is a place in a volume at which writing can stop and go on.
+type mark struct {
+	Position int64             `json:"position"` // bytes of the volume before it
+	Entry    int               `json:"entry"`    // blob entries that are whole before it
+	Offset   int64             `json:"offset"`   // bytes of the next one that are before it
+	Hash     []byte            `json:"hash"`     // saved SHA-256 of those, when it is a piece
+	Pieces   map[string]Digest `json:"pieces"`   // SHA-256 of the pieces before it
+}
+
+// volumeWriter writes a volume from its mark to the end.
+type volumeWriter struct {
+	plan    *VolumePlan
+	w       io.Writer
+	content Content
+	observe func(n int64)
+	reached func(m *mark) error // told of every mark; may be nil
+	at      mark
+}
+
+func (v *volumeWriter) run(ctx context.Context) error {
+	if v.at.Pieces == nil {
+		v.at.Pieces = map[string]Digest{}
+	}
+	if v.at.Position == 0 {
+		for _, e := range v.plan.head {
+			if err := v.small(e); err != nil {
+				return err
+			}
+		}
+	}
+	for v.at.Entry < len(v.plan.blobs) {
+		if err := v.blob(ctx, v.plan.blobs[v.at.Entry]); err != nil {
+			return err
+		}
+		v.at.Entry, v.at.Offset, v.at.Hash = v.at.Entry+1, 0, nil
+		if err := v.tell(); err != nil {
 			return err
 		}
 	}
-	for _, b := range p.blobs {
-		if err := out.blob(ctx, b, content, observe); err != nil {
-			return err
-		}
-	}
-	if err := out.bytes(sumsName, []byte(out.sums.String())); err != nil {
+	if err := v.small(headEntry{sumsName, v.sums()}); err != nil {
 		return err
 	}
-	if _, err := w.Write(make([]byte, endSize)); err != nil {
+	if err := v.bytes(make([]byte, endSize)); err != nil {
 		return err
 	}
-	if out.written+endSize != p.size {
-		return fmt.Errorf("wrote %d bytes of a volume planned with %d", out.written+endSize, p.size)
+	if v.at.Position != v.plan.size {
+		return fmt.Errorf("wrote %d bytes of a volume planned with %d", v.at.Position, v.plan.size)
 	}
 	return nil
 }
 
-// volumeWriter appends entries and remembers their sums.
-type volumeWriter struct {
-	w       io.Writer
-	sums    strings.Builder
-	written int64
+func (v *volumeWriter) tell() error {
+	if v.reached == nil {
+		return nil
+	}
+	return v.reached(&v.at)
 }
 
-func (v *volumeWriter) bytes(name string, data []byte) error {
-	_, err := v.entry(name, int64(len(data)), func(w io.Writer) (Digest, error) {
-		_, err := w.Write(data)
-		return cas.DigestOf(data), err
-	})
+func (v *volumeWriter) bytes(b []byte) error {
+	n, err := v.w.Write(b)
+	v.at.Position += int64(n)
 	return err
 }
 
-// entry writes header, data and padding; write returns the data's digest.
-func (v *volumeWriter) entry(name string, size int64, write func(io.Writer) (Digest, error)) (Digest, error) {
-	h := header(name, size)
-	if _, err := v.w.Write(h[:]); err != nil {
-		return Digest{}, err
-	}
-	d, err := write(v.w)
-	if err != nil {
-		return d, err
-	}
-	if _, err := v.w.Write(make([]byte, padding(size))); err != nil {
-		return d, err
-	}
-	v.sums.WriteString(sumLine(d, name))
-	v.written += entrySpan(size)
-	return d, nil
+// small writes an entry that is in memory.
+func (v *volumeWriter) small(e headEntry) error {
+	h := header(e.name, int64(len(e.data)))
+	return cmp.Or(v.bytes(h[:]), v.bytes(e.data), v.bytes(make([]byte, padding(int64(len(e.data))))))
 }
 
-func (v *volumeWriter) blob(ctx context.Context, b plannedBlob, content Content, observe func(int64)) (err error) {
-	r, err := openBlob(content, b.blob.Digest, b.blob.Size)
+// sums makes SHA256SUMS. The sum of a whole blob is its digest, that of a piece
+// was taken while it was written.
+func (v *volumeWriter) sums() []byte {
+	var b strings.Builder
+	for _, e := range v.plan.head {
+		b.WriteString(sumLine(cas.DigestOf(e.data), e.name))
+	}
+	for _, e := range v.plan.blobs {
+		sum := e.Blob
+		if !e.whole() {
+			sum = v.at.Pieces[e.Entry]
+		}
+		b.WriteString(sumLine(sum, e.Entry))
+	}
+	return []byte(b.String())
+}
+
+// blob writes what the mark leaves of an entry.
+func (v *volumeWriter) blob(ctx context.Context, e plannedEntry) (err error) {
+	if v.at.Offset == 0 {
+		h := header(e.Entry, e.Length)
+		if err := v.bytes(h[:]); err != nil {
+			return err
+		}
+	}
+	r, err := openRange(v.content, v.plan.manifest, e.blob, e.Offset+v.at.Offset, e.Length-v.at.Offset)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	for _, e := range b.entries {
-		_, err := v.entry(e.name, e.size, func(w io.Writer) (Digest, error) {
-			if len(b.entries) == 1 {
-				_, err := pump(ctx, w, r, observe) // to the verifier's end: the digest is the blob's
-				return b.blob.Digest, err
-			}
-			h := sha256.New()
-			_, err := pump(ctx, io.MultiWriter(w, h), io.LimitReader(r, e.size), observe)
-			return Digest(h.Sum(nil)), err
-		})
-		if err != nil {
+	var piece hash.Hash
+	if !e.whole() {
+		if piece, err = savedHash(v.at.Hash); err != nil {
 			return err
 		}
 	}
-	// The verifier judges at io.EOF, which a cut blob's last piece may not reach.
-	_, err = io.Copy(io.Discard, r)
-	return err
+	if err := v.stretches(ctx, e, r, piece); err != nil {
+		return err
+	}
+	// The reader judges at io.EOF.
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return err
+	}
+	if piece != nil {
+		v.at.Pieces[e.Entry] = Digest(piece.Sum(nil))
+	}
+	return v.bytes(make([]byte, padding(e.Length)))
+}
+
+// stretches writes from chunk to chunk of a blob that has a chunk list, since
+// between chunks writing can stop and go on, and any other blob at once.
+func (v *volumeWriter) stretches(ctx context.Context, e plannedEntry, r io.Reader, piece hash.Hash) error {
+	into := v.w
+	if piece != nil {
+		into = io.MultiWriter(v.w, piece)
+	}
+	for v.at.Offset < e.Length {
+		stretch := e.Length - v.at.Offset
+		if e.blob.Chunks != nil {
+			stretch = min(stretch, ChunkSize-(e.Offset+v.at.Offset)%ChunkSize)
+		}
+		n, err := pump(ctx, into, io.LimitReader(r, stretch), v.observe)
+		v.at.Position, v.at.Offset = v.at.Position+n, v.at.Offset+n
+		if err != nil {
+			return err
+		}
+		if n < stretch {
+			return fmt.Errorf("blob %s: %w", e.Blob, io.ErrUnexpectedEOF)
+		}
+		if v.at.Offset == e.Length {
+			return nil
+		}
+		if v.at.Hash, err = saveHash(piece); err != nil {
+			return err
+		}
+		if err := v.tell(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saveHash and savedHash keep the state of a SHA-256 over a restart.
+func saveHash(h hash.Hash) ([]byte, error) {
+	if h == nil {
+		return nil, nil
+	}
+	return h.(encoding.BinaryMarshaler).MarshalBinary()
+}
+
+func savedHash(state []byte) (hash.Hash, error) {
+	h := sha256.New()
+	if len(state) == 0 {
+		return h, nil
+	}
+	return h, h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
 }
 
 // sumsOf parses SHA256SUMS into digests by name, in the order of entries.

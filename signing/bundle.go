@@ -100,6 +100,13 @@ func ParseBundle(raw []byte) (*Bundle, error) {
 // file names. Nothing has checked it, and Verify does not look at it.
 func (b *Bundle) Claims() KeyID { return b.claims }
 
+// Digest is the SHA-256 of the payload that the signature says it is over.
+// Nothing is proven by it.
+func (b *Bundle) Digest() (d [sha256.Size]byte) {
+	copy(d[:], b.entity.GetMessageSignature().GetMessageDigest().GetDigest())
+	return d
+}
+
 // Verify tells which of the keys made the signature over payload. The answer is
 // computed from the key that verified. Keys of another algorithm than ECDSA
 // never verify.

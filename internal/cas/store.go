@@ -12,6 +12,7 @@
 //	blobs/sha256/<hex>   one file a blob, mode 0444
 //	notes/<name>/<hex>   what was computed from a blob once
 //	ingest/<random>      being written; swept by Sweep
+//	assembly/<hex>       comes in pieces; <hex>.json says which are there
 package cas
 
 import (

@@ -12,7 +12,16 @@ type CorruptError struct {
 	What      string // which object: a path, a URL
 	Want, Got Digest // Got is zero when the size already differs
 	WantSize  int64
-	GotSize   int64 // bytes seen; at least this many when too long
+	GotSize   int64  // bytes seen; at least this many when too long
+	Within    Digest // the blob that they are a part of; zero when they are all of one
+}
+
+// Blob is the blob whose bytes are wrong.
+func (e *CorruptError) Blob() Digest {
+	if e.Within.IsZero() {
+		return e.Want
+	}
+	return e.Within
 }
 
 func (e *CorruptError) Error() string {

@@ -1,0 +1,81 @@
+package bundle
+
+import (
+	"fmt"
+
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// checkLayout holds the volume against the one layout that it can have: every
+// entry that follows from its head, the manifest and its volume.json, in order,
+// with its size, and nothing else. It sets info.
+func (v *volume) checkLayout(m *Manifest) error {
+	info, err := v.readInfo(m)
+	if err != nil {
+		return err
+	}
+	index, err := buildIndex(m)
+	if err != nil {
+		return err
+	}
+	sortHead(&v.head)
+	want := append(v.head.entries(), headEntry{nameVolume, make([]byte, v.byName[nameVolume].size)}, headEntry{nameLayout, []byte(ociLayout)}, headEntry{nameIndex, index})
+	var list []expected
+	for _, e := range want {
+		list = append(list, expected{e.name, int64(len(e.data))})
+	}
+	for _, e := range entriesOf(m, info) {
+		list = append(list, expected{e.Entry, e.Length})
+	}
+	if err := v.checkOrder(list); err != nil {
+		return err
+	}
+	for _, e := range want[len(want)-2:] {
+		got, err := v.read(v.byName[e.name])
+		if err != nil {
+			return err
+		}
+		if string(got) != string(e.data) {
+			return &DamagedError{Volume: v.name, Entry: e.name, Offset: v.byName[e.name].offset, What: "it is not what follows from the manifest"}
+		}
+	}
+	v.info = info
+	return nil
+}
+
+func (v *volume) readInfo(m *Manifest) (*VolumeInfo, error) {
+	e, ok := v.byName[nameVolume]
+	if !ok {
+		return nil, &DamagedError{Volume: v.name, Offset: v.size, What: "the entry " + nameVolume + " is missing"}
+	}
+	if e.size > maxVolumeJSON {
+		return nil, problem.New("format/too-large", "volume.json has %d bytes, more than the %d allowed", e.size, maxVolumeJSON)
+	}
+	data, err := v.read(e)
+	if err != nil {
+		return nil, err
+	}
+	return parseVolume(data, m, v.head.Digest())
+}
+
+// expected is an entry that has to be there.
+type expected struct {
+	name string
+	size int64
+}
+
+func (v *volume) checkOrder(want []expected) error {
+	for i, w := range want {
+		if i >= len(v.entries) {
+			return &DamagedError{Volume: v.name, Offset: v.size, What: "the entry " + w.name + " is missing"}
+		}
+		if got := v.entries[i]; got.name != w.name || got.size != w.size {
+			return &DamagedError{Volume: v.name, Entry: got.name, Offset: got.offset - blockSize, What: "another entry belongs here",
+				Want: fmt.Sprintf("%s, %d bytes", w.name, w.size), Got: fmt.Sprintf("%s, %d bytes", got.name, got.size)}
+		}
+	}
+	if len(v.entries) != len(want)+1 || v.entries[len(want)].name != sumsName {
+		return &DamagedError{Volume: v.name, Offset: v.size, What: "after the blobs there is not exactly the entry " + sumsName}
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/signing"
+)
+
+// Found is what lies in a folder or among files: volumes by bundle, recognised
+// by what they hold and not by their names.
+type Found struct {
+	Bundles []*Sealed // each joined from all its volumes here, in the order they were met
+	Damaged []error   // volumes that could not be read as far as their head
+}
+
+// maxFolder is how many files of a folder are looked at.
+const maxFolder = 10_000
+
+// Find looks for volumes in files and folders. In folders every other file is
+// passed over; a file named here that is no volume is an error. Signatures
+// beside the volumes count as if they stood in them.
+func Find(paths ...string) (_ *Found, err error) {
+	f := &finder{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.close())
+		}
+	}()
+	for _, path := range paths {
+		if err := f.look(path); err != nil {
+			return nil, err
+		}
+	}
+	return f.found()
+}
+
+type finder struct {
+	volumes    []*Sealed
+	signatures [][]byte
+	damaged    []error
+}
+
+func (f *finder) close() error {
+	var errs []error
+	for _, v := range f.volumes {
+		errs = append(errs, v.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (f *finder) look(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return f.folder(path)
+	}
+	s, err := OpenFile(path)
+	if s == nil {
+		return err
+	}
+	f.volumes = append(f.volumes, s) // what is wrong with it, Verify tells
+	return f.beside(path)
+}
+
+// beside reads the signatures that lie beside a volume and begin as its name
+// does.
+func (f *finder) beside(path string) error {
+	base, _, _ := strings.Cut(filepath.Base(path), ".")
+	entries, err := readDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), base+".") {
+			if err := f.signature(filepath.Join(filepath.Dir(path), e.Name()), e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func readDir(dir string) ([]fs.DirEntry, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := d.ReadDir(maxFolder + 1)
+	if err = errors.Join(ignoreEOF(err), d.Close()); err != nil {
+		return nil, err
+	}
+	if len(entries) > maxFolder {
+		return nil, problem.New("volume/crowded", "%s holds more than %d files", dir, maxFolder).Hint("name the volumes themselves, or put them into a folder of their own")
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+func ignoreEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+func (f *finder) folder(dir string) error {
+	entries, err := readDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if err := f.signature(path, e); err != nil {
+			return err
+		}
+		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), cas.PartialSuffix) || !beginsAsVolume(path) {
+			continue
+		}
+		s, err := OpenFile(path)
+		if s == nil {
+			f.damaged = append(f.damaged, err)
+			continue
+		}
+		f.volumes = append(f.volumes, s)
+	}
+	return nil
+}
+
+// beginsAsVolume tells whether a file begins with the entry that every volume
+// begins with.
+func beginsAsVolume(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, len(nameManifest)+1)
+	_, err = io.ReadFull(f, start)
+	return err == nil && string(start) == nameManifest+"\x00"
+}
+
+// signature reads a file that is named as a signature beside a volume. One that
+// is none in our form is passed over: nothing counts but what verifies.
+func (f *finder) signature(path string, e fs.DirEntry) error {
+	if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), signatureSuffix) || len(f.signatures) >= maxFolder {
+		return nil
+	}
+	b, err := readAtMost(path, signing.MaxBundle)
+	if err != nil || b == nil {
+		return err
+	}
+	f.signatures = append(f.signatures, b)
+	return nil
+}
+
+// readAtMost reads a file, or nothing when it is larger than limit.
+func readAtMost(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err = errors.Join(err, f.Close()); err != nil || int64(len(b)) > limit {
+		return nil, err
+	}
+	return b, nil
+}
+
+// found groups the volumes by bundle.
+func (f *finder) found() (*Found, error) {
+	found := &Found{Damaged: f.damaged}
+	for _, v := range f.volumes {
+		digest := v.head.Digest()
+		i := slices.IndexFunc(found.Bundles, func(s *Sealed) bool { return s.head.Digest() == digest })
+		if i < 0 {
+			found.Bundles = append(found.Bundles, v)
+			continue
+		}
+		joined, err := found.Bundles[i].Join(v)
+		if err != nil {
+			return nil, err
+		}
+		found.Bundles[i] = joined
+	}
+	for _, s := range found.Bundles {
+		for _, b := range f.signatures {
+			s.AddSignature(b)
+		}
+	}
+	return found, nil
+}
+
+// Join puts the volumes of two Sealed of the same bundle together, with the
+// union of their signatures. Both stay open until the result is closed.
+func (s *Sealed) Join(other *Sealed) (*Sealed, error) {
+	if s.head.Digest() != other.head.Digest() {
+		return nil, problem.New("volume/foreign", "%s belongs to another bundle than %s", other.name, s.name).
+			With("want:  "+s.head.Digest().String(), "got:   "+other.head.Digest().String())
+	}
+	if !sameTrust(&s.head, &other.head) {
+		return nil, problem.New("volume/head-differs", "%s and %s are volumes of one bundle and bring different trust documents", s.name, other.name).
+			Hint("leave out the one that is not from the exporter")
+	}
+	joined := &Sealed{name: s.name, head: s.head, volumes: slices.Concat(s.volumes, other.volumes)}
+	joined.head.Signatures = slices.Clone(s.head.Signatures)
+	for _, sig := range other.head.Signatures {
+		joined.addSignature(sig)
+	}
+	return joined, nil
+}
+
+func sameTrust(a, b *Head) bool {
+	same := func(x, y TrustDocument) bool { return x.Version == y.Version && bytes.Equal(x.Bytes, y.Bytes) }
+	return slices.EqualFunc(a.Roots, b.Roots, same) && same(a.Revocations, b.Revocations)
+}
+
+// AddSignature adds a signature that came beside the volumes. One that is about
+// something else, or in no form of ours, is left out, and so is a second one of
+// the same key.
+func (s *Sealed) AddSignature(b []byte) {
+	parsed, err := signing.ParseBundle(b)
+	if err != nil || parsed.Digest() != [32]byte(s.head.Digest()) {
+		return
+	}
+	s.addSignature(Signature{Key: parsed.Claims().Short(), Bytes: b})
+}
+
+func (s *Sealed) addSignature(sig Signature) {
+	there := slices.ContainsFunc(s.head.Signatures, func(x Signature) bool { return x.Key == sig.Key })
+	if there || len(s.head.Signatures) >= signing.MaxSignatures {
+		return
+	}
+	s.head.Signatures = append(s.head.Signatures, sig)
+	sortHead(&s.head)
+}
+
+// Volumes lists the volumes of a bundle that are here, in the order of their
+// numbers; a Sealed that is not verified yet knows none.
+func (b *Bundle) Volumes() []VolumeState {
+	var list []VolumeState
+	for _, v := range b.sealed.volumes {
+		list = append(list, VolumeState{Name: v.name, Set: v.info.Set, Number: v.info.Number, Count: v.info.Count, Size: v.size, Complete: v.info.isComplete(b.manifest)})
+	}
+	slices.SortStableFunc(list, func(a, b VolumeState) int {
+		return cmp.Or(a.Set.Compare(b.Set), cmp.Compare(a.Number, b.Number))
+	})
+	return list
+}
+
+// VolumeState is a volume and its place in its set.
+type VolumeState struct {
+	Name     string `json:"name"`
+	Set      Digest `json:"set"`
+	Number   int    `json:"number"`
+	Count    int    `json:"count"`
+	Size     int64  `json:"size"`
+	Complete bool   `json:"complete"` // its set brings all content
+}
+
+// Needed lists the numbers of the volumes, of the sets that are here, that hold
+// something of what is lacking.
+func (b *Bundle) Needed(lacks []Piece) []int {
+	numbers := map[int]bool{}
+	for _, v := range b.sealed.volumes {
+		for _, p := range lacks {
+			if blob, _ := b.manifest.Blob(p.Blob); standsInHead(blob) {
+				numbers[1] = true
+			}
+		}
+		for _, s := range v.info.Segments {
+			if slices.ContainsFunc(lacks, func(p Piece) bool { return p.overlaps(s) }) {
+				numbers[s.Volume] = true
+			}
+		}
+	}
+	list := make([]int, 0, len(numbers))
+	for n := range numbers {
+		list = append(list, n)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (p Piece) overlaps(s Segment) bool {
+	if p.Blob != s.Blob {
+		return false
+	}
+	return p.Length == 0 && s.Length == 0 || p.Offset < s.Offset+s.Length && s.Offset < p.Offset+p.Length
+}
+
+// NumbersText writes the numbers of volumes for people: "2, 5 to 7".
+func NumbersText(numbers []int) string {
+	var parts []string
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		switch j - i {
+		case 0:
+			parts = append(parts, fmt.Sprint(numbers[i]))
+		case 1:
+			parts = append(parts, fmt.Sprint(numbers[i]), fmt.Sprint(numbers[j]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d to %d", numbers[i], numbers[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ", ")
+}
