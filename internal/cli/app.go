@@ -33,6 +33,7 @@ type App struct {
 
 	Format string // of -o: table, json, yaml
 	Quiet  bool
+	German bool // errors and prompts are in German
 }
 
 // Getenv gives an environment variable, or "".
@@ -69,7 +70,7 @@ func (a *App) Execute(ctx context.Context, args []string, root *cobra.Command) i
 	if ctx.Err() != nil && !errors.Is(err, context.Canceled) {
 		err = errors.Join(context.Canceled, err)
 	}
-	Report(a.Stderr, a.Name, err, a.Format == "json")
+	a.report(err)
 	return ExitOf(err)
 }
 

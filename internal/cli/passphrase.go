@@ -67,11 +67,16 @@ func (s secret) read(file string) ([]byte, error) {
 }
 
 func (a *App) ask(ctx context.Context, in *os.File, noun, what string, confirm bool) ([]byte, error) {
-	phrase, err := a.readHidden(ctx, in, fmt.Sprintf("%s for %s: ", noun, what))
+	question, repeat := fmt.Sprintf("%s for %s: ", noun, what), "the same again: "
+	if a.German {
+		german := map[string]string{"passphrase": "Passphrase", "password": "Passwort"}
+		question, repeat = fmt.Sprintf("%s für %s: ", german[noun], what), "noch einmal dasselbe: "
+	}
+	phrase, err := a.readHidden(ctx, in, question)
 	if err != nil || !confirm {
 		return phrase, err
 	}
-	again, err := a.readHidden(ctx, in, "the same again: ")
+	again, err := a.readHidden(ctx, in, repeat)
 	if err == nil && !bytes.Equal(phrase, again) {
 		err = fmt.Errorf("the two %ss differ", noun)
 	}

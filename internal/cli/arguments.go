@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Needs checks that a command gets one argument for each of names, which say
+// in words what the arguments are: "the bundle". What is missing is named, and
+// how the command is written.
+func Needs(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usage(c, fmt.Sprintf("%s needs %s:  %s", c.Name(), strings.Join(names[len(args):], " and "), written(c)))
+		case len(args) > len(names):
+			return usage(c, fmt.Sprintf("%s takes %s and nothing more, and %q is too much:  %s", c.Name(), strings.Join(names, " and "), args[len(names)], written(c)))
+		}
+		return nil
+	}
+}
+
+// written is how a command is written, with the names of its arguments.
+func written(c *cobra.Command) string {
+	_, arguments, _ := strings.Cut(c.Use, " ")
+	return strings.TrimSpace(c.CommandPath() + " " + arguments)
+}
