@@ -1,0 +1,60 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// Reship plans to write what these volumes hold as another volume set, with all
+// their signatures: split, joined, or with signatures that came later. Nothing
+// is vouched for by it; blobs are hashed on their way. Sets that are not whole
+// refuse with volume/not-complete.
+func (s *Sealed) Reship(limits []int64) (*SetPlan, Content, error) {
+	m, err := parseManifest(s.head.Manifest)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.checkVolumes(m); err != nil {
+		return nil, nil, err
+	}
+	if err := s.checkSignatureNames(); err != nil {
+		return nil, nil, err
+	}
+	if err := s.checkWholeSets(); err != nil {
+		return nil, nil, err
+	}
+	content := contentOf(s.volumes, m)
+	only := []Piece{}
+	for _, v := range s.volumes {
+		for _, segment := range v.info.own() {
+			only = append(only, Piece{Blob: segment.Blob, Offset: segment.Offset, Length: segment.Length})
+		}
+	}
+	set, err := PlanSet(s.head, SetOptions{Limits: limits, Only: only})
+	return set, content, err
+}
+
+// checkWholeSets makes sure that of each set here no volume is missing.
+func (s *Sealed) checkWholeSets() error {
+	here := map[Digest][]int{}
+	counts := map[Digest]int{}
+	for _, v := range s.volumes {
+		here[v.info.Set] = append(here[v.info.Set], v.info.Number)
+		counts[v.info.Set] = v.info.Count
+	}
+	for set, numbers := range here {
+		var missing []int
+		for n := 1; n <= counts[set]; n++ {
+			if !slices.Contains(numbers, n) {
+				missing = append(missing, n)
+			}
+		}
+		if len(missing) > 0 {
+			return problem.New("volume/not-complete", "of the %d volumes of the set %s, %d are missing", counts[set], set.Hex()[:8], len(missing)).
+				With(fmt.Sprintf("missing:  %s", NumbersText(missing))).Hint("name the other volumes too, or the folder that they are in")
+		}
+	}
+	return nil
+}
