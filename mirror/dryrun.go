@@ -13,7 +13,7 @@ type DryRun struct {
 	Path      string `json:"path"`
 	Artifacts int    `json:"artifacts"`
 	Bytes     int64  `json:"bytes"` // about: content shared by artifacts counts for each, SBOMs not at all
-	Fetch     int64  `json:"fetch"` // of these, bytes of artifacts that the store does not have whole
+	Fetch     int64  `json:"fetch"` // of these, what the store lacks
 	Free      int64  `json:"free"`
 }
 
@@ -30,26 +30,12 @@ func (e *Exporter) DryRun(l *Lock, dir string) (*DryRun, error) {
 	d := &DryRun{Channel: l.Channel, Serial: l.Serial, Path: filepath.Join(dir, name), Artifacts: len(l.Artifacts)}
 	for _, p := range l.Artifacts {
 		d.Bytes += p.Bytes
-		if !e.whole(p) {
-			d.Fetch += p.Bytes
-		}
 	}
-	var err error
+	missing, err := e.checkRoom(l)
+	if err != nil {
+		return nil, err
+	}
+	d.Fetch = missing.about()
 	d.Free, err = bundle.FreeSpace(dir)
 	return d, err
-}
-
-// whole reports whether the store has all of an artifact.
-func (e *Exporter) whole(p Pinned) bool {
-	parts := newAssembly(e.Store)
-	_, _, err := parts.artifact(p, bundle.Instant{})
-	if err != nil {
-		return false
-	}
-	for _, b := range parts.sorted() {
-		if ok, err := e.Store.Has(b.Digest, b.Size); !ok || err != nil {
-			return false
-		}
-	}
-	return true
 }

@@ -61,6 +61,9 @@ func (e *Exporter) Export(ctx context.Context, l *Lock, dir string) (*Summary, e
 	if err := bundle.CheckWritable(dir); err != nil {
 		return nil, err
 	}
+	if _, err := e.checkRoom(l); err != nil {
+		return nil, err
+	}
 	s := &Summary{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial}
 	if err := e.export(ctx, l, dir, s); err != nil {
 		return nil, e.heal(ctx, err)

@@ -34,6 +34,7 @@ type Lock struct {
 	Revocations bundle.Versioned `json:"revocations"`
 	Note        string           `json:"note,omitempty"`
 	Artifacts   []Pinned         `json:"artifacts"`
+	Wanted      Wanted           `json:"wanted"`
 }
 
 // Encode gives the bytes of the file: indented JSON with a fixed order of

@@ -34,6 +34,7 @@ func (p *Planner) Plan(ctx context.Context, spec *Spec) (*Lock, error) {
 	l := &Lock{
 		Format: FormatLock, Channel: spec.Channel, Created: bundle.At(p.Now), Expires: bundle.At(p.Now.Add(time.Duration(spec.ValidFor))),
 		TrustRoot: p.Trust.Newest(), Revocations: p.Trust.Revoked(), Note: spec.Note,
+		Wanted: spec.wanted(),
 	}
 	for _, r := range p.Trust.Roots {
 		l.Roots = append(l.Roots, r.Version)

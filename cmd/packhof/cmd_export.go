@@ -64,7 +64,7 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, releaseTarget()) }()
-	lock, err := mirror.ReadLock(p.lockPath())
+	lock, err := mirror.ReadLockOf(p.lockPath(), &p.spec)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ exit $status
 
 func TestDiskIsFull(t *testing.T) {
 	t.Parallel()
-	// The store cannot take the blob: the system says so in the middle.
+	// The store cannot take the blobs: found before the first is fetched.
 	t.Run("store", func(t *testing.T) {
 		t.Parallel()
 		l := withLarge(t)
@@ -62,6 +63,22 @@ func TestDiskIsFull(t *testing.T) {
 		o := l.inNamespace(`disk=.packhof; cp -r .packhof copy; mount -t tmpfs -o size=3m tmpfs .packhof
 			cp -r copy/. .packhof; rm -r copy` + listRest)
 		l.checkFull(before, o, "disk/full", "")
+		if !regexp.MustCompile(`needed:  6291\d{3} bytes\n  free:    \d{6,7} bytes\n`).MatchString(o.Stderr) {
+			t.Errorf("no numbers in\n%s", o.Stderr)
+		}
+	})
+	// The store has the bytes and no entry for the last blobs: the system says
+	// so in the middle.
+	t.Run("store without entries", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		before := l.snapshot()
+		o := l.inNamespace(`disk=.packhof; cp -r .packhof copy; mount -t tmpfs -o nr_inodes=$(($(find copy | wc -l) + 1)) tmpfs .packhof
+			cp -r copy/. .packhof; rm -r copy` + listRest)
+		l.checkFull(before, o, "disk/full", "")
+		if strings.Contains(o.Stderr, "needed:") {
+			t.Errorf("it was found before:\n%s", o.Stderr)
+		}
 	})
 	// The medium is too small: found before the first byte is written.
 	t.Run("medium", func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -113,8 +114,11 @@ func lockFailures() []failure {
 			expires, _, _ := strings.Cut(rest, `"`)
 			l.replace("packhof.lock", expires, "2026-01-01T00:00:00Z")
 		}, 1, "lock/expired"),
+		bad("lock: packhof.yaml was edited since", edited("packhof.yaml", "channel: plant-1\n", "channel: plant-1\nnote: what is new\nvalidFor: 10d\naudience: [gate-aaaabbbbccccdddd]\nhosts: {registry.example: {plainHTTP: true}}\n"), 1, "lock/stale"),
+		bad("lock: packhof.yaml was edited since the serial was sealed", sealed(edited("packhof.yaml", `version: "1"`, `version: "2"`)), 1, "lock/stale"),
+		bad("lock: packhof.yaml was edited since, dry run", edited("packhof.yaml", "dir: notes", "file: notes/README.md"), 1, "lock/stale", append(slices.Clone(exportArgs), "--dry-run")...),
 		bad("lock: trust root has changed", func(l *lab) { l.replace("packhof.lock", `"version": 2`, `"version": 3`) }, 1, "lock/trust-changed"),
-		bad("serial: other lock", sealed(edited("packhof.lock", `"serial": 1,`, `"serial": 1,`+"\n"+`  "note": "changed",`)), 1, "serial/changed"),
+		bad("serial: other lock", sealed(edited("packhof.lock", `"files": 3,`, `"files": 4,`)), 1, "serial/changed"),
 		// Sealed as something else; the store has nothing of it to say so earlier.
 		bad("serial: other content", sealed(func(l *lab) {
 			_, rest, _ := strings.Cut(l.Read("packhof.ledger"), `"manifest":"`)
