@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cli"
 )
 
@@ -50,7 +51,8 @@ A bundle:
 	root.AddCommand(
 		newInit(s), newTrust(s), newUser(s), newServe(s),
 		newInspect(s), newVerify(s), newReceive(s), newList(s), newShow(s), newApprove(s), newReject(s), newRelease(s),
-		newDoctor(s), newSchema(s), newVersion(s), newMan(s), newJudge(s),
+		newDoctor(s), newSchema(s), newJudge(s),
+		cli.VersionCommand(app, version, cli.Formats{Reads: []string{bundle.FormatV1}}), cli.ManCommand(app, version),
 	)
 	return root
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cli"
 )
 
@@ -33,6 +34,9 @@ The way of a first bundle:
 	root.Version = version
 	p := &project{app: app}
 	root.PersistentFlags().StringVarP(&p.file, "file", "f", "packhof.yaml", "configuration `file`; paths in it start from its folder")
-	root.AddCommand(newInit(p), newKey(p), newTrust(p), newPlan(p), newExport(p), newInspect(p), newVerify(p), newDiff(p), newPolicy(p), newSchema(p), newVersion(p), newMan(p), newJudge(p))
+	root.AddCommand(
+		newInit(p), newKey(p), newTrust(p), newPlan(p), newExport(p), newInspect(p), newVerify(p), newDiff(p), newPolicy(p), newSchema(p),
+		cli.VersionCommand(app, version, cli.Formats{Reads: []string{bundle.FormatV1}, Writes: bundle.FormatV1}), cli.ManCommand(app, version), newJudge(p),
+	)
 	return root
 }
