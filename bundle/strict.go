@@ -30,6 +30,18 @@ func decodeStrict(what string, b []byte, limit int, into any) error {
 	return nil
 }
 
+// decodeLoose reads what is needed of a document to decide how to judge it;
+// nothing else of it counts yet. Its size has been checked.
+func decodeLoose(what string, b []byte, into any) error {
+	if err := checkDepth(b); err != nil {
+		return problem.New("format/malformed", "%s is malformed: %w", what, problem.JSON(err))
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return problem.New("format/malformed", "%s is malformed: %w", what, problem.JSON(err))
+	}
+	return nil
+}
+
 func checkDepth(b []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(b))
 	for {
