@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/packhof/packhof/internal/cas"
@@ -79,6 +77,9 @@ func (t *tx) putAccount(ctx context.Context, name string, roles []Role, hash str
 	for i, r := range roles {
 		texts[i] = string(r)
 	}
+	if err := t.change(ctx, accountSubject(name)); err != nil {
+		return err
+	}
 	now := seconds(t.now)
 	_, err := t.ExecContext(ctx, `INSERT INTO account (name, roles, password, created, changed) VALUES (?, ?, ?, ?, ?)`,
 		name, strings.Join(texts, " "), hash, now, now)
@@ -101,6 +102,9 @@ func (g *Gate) SetPassword(ctx context.Context, by Actor, name string, password 
 		return err
 	}
 	return g.step(ctx, "account.password", func(t *tx) error {
+		if err := t.change(ctx, accountSubject(name)); err != nil {
+			return err
+		}
 		result, err := t.ExecContext(ctx, `UPDATE account SET password = ?, changed = ? WHERE name = ?`, hash, seconds(t.now), name)
 		if err != nil {
 			return err
@@ -140,12 +144,13 @@ func parseRoles(text string) []Role {
 
 // Authenticate proves to the gate who somebody is. A wrong name and a wrong
 // password give the same answer in the same time; after failures an account
-// answers later and later.
-func (g *Gate) Authenticate(ctx context.Context, name string, password []byte) (Actor, error) {
+// answers later and later to the address that they came from.
+func (g *Gate) Authenticate(ctx context.Context, from Address, name string, password []byte) (Actor, error) {
 	if len(password) > maxPassword || !accountForm.MatchString(name) {
 		return Actor{}, loginFailed()
 	}
-	if err := g.login.mayTry(name, g.clock()); err != nil {
+	who := login{name, from}
+	if err := g.login.mayTry(who, g.clock()); err != nil {
 		return Actor{}, err
 	}
 	phc, roles := nobodysPassword, ""
@@ -154,41 +159,46 @@ func (g *Gate) Authenticate(ctx context.Context, name string, password []byte) (
 		return Actor{}, err
 	}
 	known := err == nil
-	fits, err := g.hashInTurn(ctx, name, phc, password)
+	fits, err := g.hashInTurn(ctx, who, phc, password)
 	if err != nil {
 		return Actor{}, err
+	}
+	if known { // also where it does not fit: who edited the row may not find out by guessing
+		if err := g.sealed(ctx, g.db.read, accountSubject(name)); err != nil {
+			return Actor{}, err
+		}
 	}
 	if !fits || !known {
 		if !known { // what was typed may be a password in the wrong field
 			return Actor{}, loginFailed()
 		}
-		return Actor{}, errors.Join(loginFailed(), g.logLogin(ctx, name, outcomeRefused))
+		return Actor{}, errors.Join(loginFailed(), g.logRefused(ctx, who))
 	}
-	g.login.succeeded(name)
+	g.login.succeeded(who, g.clock())
 	return Actor{name: name, account: true, roles: parseRoles(roles)}, nil
 }
 
 // hashInTurn compares one password at a time, since hashing takes memory on
 // purpose. Who waited for the turn may have failed too often meanwhile.
-func (g *Gate) hashInTurn(ctx context.Context, name, phc string, password []byte) (bool, error) {
-	done, err := g.login.turn(ctx)
+func (g *Gate) hashInTurn(ctx context.Context, who login, phc string, password []byte) (bool, error) {
+	done, err := g.login.turn(ctx, who.from)
 	if err != nil {
 		return false, err
 	}
 	defer done()
-	if err := g.login.mayTry(name, g.clock()); err != nil {
+	if err := g.login.mayTry(who, g.clock()); err != nil {
 		return false, err
 	}
 	fits := passwordFits(phc, password) && phc != nobodysPassword
 	if !fits {
-		g.login.failed(name, g.clock())
+		g.login.failed(who, g.clock())
 	}
 	return fits, nil
 }
 
 // hashed hashes a new password, in turn with those that are compared.
 func (g *Gate) hashed(ctx context.Context, password []byte) (string, error) {
-	done, err := g.login.turn(ctx)
+	done, err := g.login.turn(ctx, everywhere)
 	if err != nil {
 		return "", err
 	}
@@ -196,100 +206,14 @@ func (g *Gate) hashed(ctx context.Context, password []byte) (string, error) {
 	return hashPassword(password), nil
 }
 
-// turn waits until nobody else hashes. Where too many wait already it refuses,
-// so that a flood of guesses does not keep everybody waiting for long.
-func (a *attempts) turn(ctx context.Context) (done func(), err error) {
-	a.once.Do(func() { a.hashing = make(chan struct{}, 1) })
-	if a.waiting.Add(1) > mostWaiting {
-		a.waiting.Add(-1)
-		return nil, problem.New("login/wait", "too many people log in at once").Hint("try again in a moment")
-	}
-	defer a.waiting.Add(-1)
-	select {
-	case a.hashing <- struct{}{}:
-		return func() { <-a.hashing }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 func loginFailed() error {
 	return problem.New("login/failed", "name or password is wrong").Hint("try again; an administrator can set a new one: packhof-gate user passwd NAME")
 }
 
-func (g *Gate) logLogin(ctx context.Context, name, outcome string) error {
+func (g *Gate) logRefused(ctx context.Context, who login) error {
 	return g.step(ctx, "login", func(t *tx) error {
-		return t.log(ctx, leaf{Actor: name, Type: "account.login", Outcome: outcome, Detail: name})
+		return t.log(ctx, leaf{Actor: who.name, Type: "account.login", Outcome: outcomeRefused, Detail: who.name, Data: map[string]Address{"from": who.from}})
 	})
-}
-
-// attempts remembers failed logins, in memory: a restart forgives.
-type attempts struct {
-	once    sync.Once
-	hashing chan struct{} // held by the one who hashes
-	waiting atomic.Int64
-	mu      sync.Mutex
-	list    map[string]attempt
-}
-
-type attempt struct {
-	failures int
-	last     time.Time
-}
-
-const (
-	freeFailures = 5
-	longestWait  = 5 * time.Minute
-	maxAttempts  = 10_000
-	mostWaiting  = 100
-)
-
-func (a *attempts) mayTry(name string, now time.Time) error {
-	if wait := a.wait(name, now); wait > 0 {
-		return problem.New("login/wait", "too many failed logins").With("wait:  " + wait.Round(time.Second).String()).Hint("wait that long, then try again")
-	}
-	return nil
-}
-
-func (a *attempts) wait(name string, now time.Time) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	t, ok := a.list[name]
-	if !ok || t.failures < freeFailures {
-		return 0
-	}
-	pause := min(longestWait, time.Second<<min(t.failures-freeFailures, 10))
-	return max(0, pause-now.Sub(t.last))
-}
-
-func (a *attempts) failed(name string, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.list == nil {
-		a.list = map[string]attempt{}
-	}
-	if len(a.list) >= maxAttempts {
-		a.forgetOldest()
-	}
-	a.list[name] = attempt{failures: a.list[name].failures + 1, last: now}
-}
-
-// forgetOldest makes room for one more name. Invented names cannot push out
-// one that is being guessed at now.
-func (a *attempts) forgetOldest() {
-	var oldest string
-	for name, t := range a.list {
-		if oldest == "" || t.last.Before(a.list[oldest].last) {
-			oldest = name
-		}
-	}
-	delete(a.list, oldest)
-}
-
-func (a *attempts) succeeded(name string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.list, name)
 }
 
 // Bounds of a session.
@@ -337,6 +261,9 @@ func (g *Gate) Session(ctx context.Context, token string) (Actor, error) {
 	now := g.clock()
 	if now.Sub(fromSeconds(started)) > sessionLongest || now.Sub(fromSeconds(used)) > sessionIdle {
 		return Actor{}, over
+	}
+	if err := g.sealed(ctx, g.db.read, accountSubject(name)); err != nil {
+		return Actor{}, err
 	}
 	if now.Sub(fromSeconds(used)) > time.Minute {
 		if _, err := g.db.write.ExecContext(ctx, `UPDATE session SET used = ? WHERE token = ?`, seconds(now), sessionKey(token)); err != nil {

@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,25 +22,74 @@ func TestLogin(t *testing.T) {
 		"a strange name":   {"anna'--", password, "login/failed"},
 		"an endless input": {"anna", strings.Repeat("x", 1<<20), "login/failed"},
 	} {
-		if _, err := l.gate.Authenticate(t.Context(), c.account, []byte(c.password)); codeOf(err) != c.code {
+		if _, err := l.gate.Authenticate(t.Context(), "test", c.account, []byte(c.password)); codeOf(err) != c.code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
+// guess tries a wrong password, and tells how it was refused.
+func (l *lab) guess(from gate.Address, name string) string {
+	_, err := l.gate.Authenticate(l.t.Context(), from, name, []byte("wrong, wrong"))
+	return codeOf(err)
+}
+
+func (l *lab) login(from gate.Address, name string) string {
+	_, err := l.gate.Authenticate(l.t.Context(), from, name, []byte(password))
+	return codeOf(err)
+}
+
 func TestFailedLoginsSlowDown(t *testing.T) {
 	l := newLab(t)
 	for range 5 {
-		if _, err := l.gate.Authenticate(t.Context(), "anna", []byte("wrong, wrong")); codeOf(err) != "login/failed" {
-			t.Fatal(err)
+		if code := l.guess("192.0.2.1", "anna"); code != "login/failed" {
+			t.Fatal(code)
 		}
 	}
-	if _, err := l.gate.Authenticate(t.Context(), "anna", []byte(password)); codeOf(err) != "login/wait" {
-		t.Errorf("at once: %v", err)
+	if code := l.login("192.0.2.1", "anna"); code != "login/wait" {
+		t.Errorf("at once: %q", code)
+	}
+	if code := l.login("192.0.2.2", "anna"); code != "" {
+		t.Errorf("at another address: %q", code)
 	}
 	l.clock.Advance(2 * time.Second)
-	if _, err := l.gate.Authenticate(t.Context(), "anna", []byte(password)); err != nil {
-		t.Errorf("after the pause: %v", err)
+	if code := l.login("192.0.2.1", "anna"); code != "" {
+		t.Errorf("after the pause: %q", code)
+	}
+}
+
+// TestStrangersKeepNobodyOut guesses from many addresses: that slows down who
+// was never seen, and nobody else.
+func TestStrangersKeepNobodyOut(t *testing.T) {
+	l := newLab(t)
+	const desk = "192.0.2.1"
+	if code := l.login(desk, "anna"); code != "" {
+		t.Fatal(code)
+	}
+	refused := 0
+	for i := range 100 {
+		if l.guess(gate.Address(fmt.Sprintf("198.51.100.%d", i)), "anna") == "login/wait" {
+			refused++
+		}
+	}
+	if refused != 50 {
+		t.Errorf("%d of 100 guesses were not even compared, want 50", refused)
+	}
+	if code := l.login(desk, "anna"); code != "" {
+		t.Errorf("at her desk: %q", code)
+	}
+	if code := l.login("203.0.113.9", "anna"); code != "login/wait" {
+		t.Errorf("where she never was: %q", code)
+	}
+	l.clock.Advance(time.Minute)
+	if code := l.login("203.0.113.9", "anna"); code != "" {
+		t.Errorf("there, a minute later: %q", code)
+	}
+	for range 10 {
+		l.guess(desk, "anna")
+	}
+	if code := l.login(desk, "anna"); code != "login/wait" {
+		t.Errorf("guessed at her desk: %q", code)
 	}
 }
 
@@ -84,7 +134,7 @@ func TestSessionsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	over(token, "a new password")
-	if _, err := l.gate.Authenticate(t.Context(), "anna", []byte(password)); codeOf(err) != "login/failed" {
+	if _, err := l.gate.Authenticate(t.Context(), "test", "anna", []byte(password)); codeOf(err) != "login/failed" {
 		t.Errorf("the old password: %v", err)
 	}
 }

@@ -1,14 +1,12 @@
 package gate
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -168,88 +166,6 @@ func (r treeHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 		}
 	}
 	return hashes, nil
-}
-
-// logCheck is the last result of checkLog, which reads everything.
-type logCheck struct {
-	mu   sync.Mutex
-	at   time.Time
-	size int64
-	root tlog.Hash
-	err  error
-}
-
-const logCheckHolds = time.Minute
-
-// checkedLog is checkLog, at most once a minute.
-func (g *Gate) checkedLog(ctx context.Context) (int64, tlog.Hash, error) {
-	c := &g.logs
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := g.clock(); c.at.IsZero() || now.Sub(c.at) > logCheckHolds || now.Before(c.at) {
-		size, root, err := g.checkLog(ctx)
-		if ctx.Err() != nil {
-			return size, root, err
-		}
-		c.at, c.size, c.root, c.err = now, size, root, err
-	}
-	return c.size, c.root, c.err
-}
-
-// checkLog computes the tree anew from the leaves, one after the other, and
-// compares every hash with the stored ones. It reads everything.
-func (g *Gate) checkLog(ctx context.Context) (size int64, root tlog.Hash, err error) {
-	var stored []tlog.Hash
-	reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
-		list := make([]tlog.Hash, len(indexes))
-		for i, index := range indexes {
-			list[i] = stored[index]
-		}
-		return list, nil
-	})
-	_, err = rowsOf(ctx, g.db.read, func(s scanner) (struct{}, error) {
-		var n int64
-		var record []byte
-		if err := s.Scan(&n, &record); err != nil {
-			return struct{}{}, err
-		}
-		if n != size {
-			return struct{}{}, fmt.Errorf("audit log: entry %d is missing", size)
-		}
-		hashes, err := tlog.StoredHashes(n, record, reader)
-		stored = append(stored, hashes...)
-		size++
-		return struct{}{}, err
-	}, `SELECT n, bytes FROM leaf ORDER BY n`)
-	if err != nil || size == 0 {
-		return size, root, err
-	}
-	if err := g.compareHashes(ctx, stored); err != nil {
-		return size, root, err
-	}
-	root, err = tlog.TreeHash(size, reader)
-	return size, root, err
-}
-
-// compareHashes holds the stored hashes against those that the leaves give.
-func (g *Gate) compareHashes(ctx context.Context, want []tlog.Hash) error {
-	next := 0
-	_, err := rowsOf(ctx, g.db.read, func(s scanner) (struct{}, error) {
-		var i int
-		var hash []byte
-		if err := s.Scan(&i, &hash); err != nil {
-			return struct{}{}, err
-		}
-		if i != next || i >= len(want) || !bytes.Equal(hash, want[i][:]) {
-			return struct{}{}, errLogBroken
-		}
-		next++
-		return struct{}{}, nil
-	}, `SELECT i, hash FROM leaf_hash ORDER BY i`)
-	if err == nil && next != len(want) {
-		err = errLogBroken
-	}
-	return err
 }
 
 var errLogBroken = problem.New("audit/broken", "the audit log was changed: entries and hashes do not fit together").

@@ -66,6 +66,9 @@ func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, r
 		if err := t.mayDecide(ctx, by, r, choice, review, reason); err != nil {
 			return err
 		}
+		if err := t.change(ctx, caseSubject(id)); err != nil {
+			return err
+		}
 		if choice == Reject {
 			return t.reject(ctx, by, r, reason)
 		}
@@ -144,7 +147,10 @@ func (t *tx) approve(ctx context.Context, by Actor, r *row, reason string) error
 	if err := t.recordDecision(ctx, by, r, Approve, reason); err != nil {
 		return err
 	}
-	return t.settle(ctx, r)
+	if err := t.settle(ctx, r); err != nil {
+		return err
+	}
+	return t.logDecision(ctx, by, r, "case.approved", reason)
 }
 
 // settle moves a case that waits to approved as soon as enough people have
@@ -165,19 +171,21 @@ func (t *tx) reject(ctx context.Context, by Actor, r *row, reason string) error 
 		return err
 	}
 	why := problem.New("case/rejected", "%s rejected the bundle", by.Name()).With("reason:  " + reason)
-	return t.move(ctx, r, Rejected, asProblem(why))
+	if err := t.move(ctx, r, Rejected, asProblem(why)); err != nil {
+		return err
+	}
+	return t.logDecision(ctx, by, r, "case.rejected", reason)
 }
 
 func (t *tx) recordDecision(ctx context.Context, by Actor, r *row, choice Choice, reason string) error {
-	if _, err := t.ExecContext(ctx, `INSERT INTO decision (case_id, person, actor, choice, reason, review, at) VALUES (?, ?, ?, ?, ?, ?, ?)
+	_, err := t.ExecContext(ctx, `INSERT INTO decision (case_id, person, actor, choice, reason, review, at) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET choice = excluded.choice, reason = excluded.reason, at = excluded.at`,
-		r.ID, by.person(), by.Name(), choice, reason, r.reviewDigest, seconds(t.now)); err != nil {
-		return err
-	}
-	kind, data := "case.approved", map[string]string{"review": r.reviewDigest}
-	if choice == Reject {
-		kind = "case.rejected"
-	}
+		r.ID, by.person(), by.Name(), choice, reason, r.reviewDigest, seconds(t.now))
+	return err
+}
+
+func (t *tx) logDecision(ctx context.Context, by Actor, r *row, kind, reason string) error {
+	data := map[string]string{"review": r.reviewDigest}
 	if r.decision != nil {
 		data["policy"] = r.decision.PolicyDigest
 	}
@@ -203,8 +211,24 @@ func approvalsOf(ctx context.Context, q queryer, r *row) (int, error) {
 	return count, err
 }
 
-// notYet says why a case cannot be released, nil if it can.
-func notYet(ctx context.Context, q queryer, r *row) error {
+// notYet says why a case cannot be released, nil if it can. The audit log has
+// to vouch for the rows that say so, and for the accounts of those who approved.
+func (g *Gate) notYet(ctx context.Context, q queryer, r *row) error {
+	if err := g.sealed(ctx, q, caseSubject(r.ID)); err != nil {
+		return err
+	}
+	people, err := rowsOf(ctx, q, func(s scanner) (string, error) {
+		var person string
+		return person, s.Scan(&person)
+	}, `SELECT DISTINCT person FROM decision WHERE case_id = ? AND review = ? AND choice = 'approve'`, r.ID, r.reviewDigest)
+	if err != nil {
+		return err
+	}
+	for _, person := range people {
+		if err := g.sealed(ctx, q, accountSubject(person)); err != nil {
+			return err
+		}
+	}
 	switch r.State {
 	case Approved, Awaiting, Loading, PartlyLoaded, Loaded:
 	case Blocked, Rejected, Expired, NotGenuine, Damaged, CheckFailed:

@@ -2,8 +2,6 @@ package gate_test
 
 import (
 	"context"
-	"database/sql"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -19,7 +17,7 @@ func (l *lab) user(name string, roles ...gate.Role) gate.Actor {
 	if err := l.gate.AddUser(l.t.Context(), gate.Console("root"), name, roles, []byte(password)); err != nil {
 		l.t.Fatal(err)
 	}
-	actor, err := l.gate.Authenticate(l.t.Context(), name, []byte(password))
+	actor, err := l.gate.Authenticate(l.t.Context(), "test", name, []byte(password))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -95,16 +93,9 @@ func TestT46TwoPeopleOrNone(t *testing.T) {
 	}
 }
 
-// dropRole changes an account behind the gate's back, as a later version will
-// do it through the front door.
 func (l *lab) dropRole(name string) {
 	l.t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(l.dir, "gate.db"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(l.t.Context(), `UPDATE account SET roles = 'auditor' WHERE name = ?`, name); err != nil {
+	if err := gate.DropRole(l.t.Context(), l.gate, name); err != nil {
 		l.t.Fatal(err)
 	}
 }

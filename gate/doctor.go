@@ -124,6 +124,9 @@ func (g *Gate) doctorClock(ctx context.Context) Check {
 
 func (g *Gate) doctorLog(ctx context.Context) Check {
 	size, root, err := g.checkedLog(ctx)
+	if err == nil {
+		err = g.checkRows(ctx)
+	}
 	if err != nil {
 		return failedCheck("audit log", err)
 	}

@@ -53,6 +53,9 @@ func gapBefore(ctx context.Context, q queryer, m *bundle.Manifest, id CaseID) ([
 // excuse records that people went on without the serials that a case lists as
 // missing. They stay listed until they arrive.
 func (t *tx) excuse(ctx context.Context, m *bundle.Manifest, id CaseID) error {
+	if err := t.change(ctx, channelSubject(m.Channel)); err != nil {
+		return err
+	}
 	_, err := t.ExecContext(ctx, `UPDATE serial SET excused = ? WHERE channel = ? AND epoch = ? AND serial < ? AND manifest IS NULL AND excused = 0`,
 		id, m.Channel, m.Epoch, m.Serial)
 	return err
@@ -244,6 +247,9 @@ func between(last, next int64) []int64 {
 func (t *tx) accept(ctx context.Context, m *bundle.Manifest, digest bundle.Digest, f freshness) error {
 	if f.again {
 		return nil
+	}
+	if err := t.change(ctx, channelSubject(m.Channel)); err != nil {
+		return err
 	}
 	for _, n := range f.missing {
 		if _, err := t.ExecContext(ctx, `INSERT INTO serial (channel, epoch, serial, manifest) VALUES (?, ?, ?, NULL) ON CONFLICT DO NOTHING`, m.Channel, m.Epoch, n); err != nil {

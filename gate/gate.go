@@ -58,23 +58,28 @@ type Gate struct {
 	judge        Judge
 	faults       func(string) error
 
-	db    *database
-	store *cas.Store
-	lock  *os.File
-	busy  caseLocks
-	login attempts
-	lists listCache
-	logs  logCheck
+	db     *database
+	store  *cas.Store
+	lock   *os.File
+	anchor *anchor
+	busy   caseLocks
+	login  attempts
+	lists  listCache
+	logs   logCheck
 }
 
 // Files of the data directory.
 const (
 	fileDatabase  = "gate.db"
+	fileAnchor    = "gate.anchor"
 	fileLock      = "gate.lock"
 	fileEnrolment = "enrol.json"
 	dirStore      = "store"
 	dirKeys       = "keys"
 	dirTLS        = "tls"
+
+	fileReceiptKey = "receipt.pem" // in dirKeys
+	fileLogKey     = "log.pem"
 )
 
 // BusyError says that another process has the data directory.
@@ -97,7 +102,8 @@ func (e *BusyError) Evidence() []string {
 func (e *BusyError) Remedy() string { return "wait for it to end, or stop it" }
 
 // Open opens the data directory and takes its lock: a *BusyError if another
-// process has it. It goes on with nothing by itself; Resume does.
+// process has it. A database that is older than its anchor, or another one, it
+// refuses. It goes on with nothing by itself; Resume does.
 func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -125,8 +131,14 @@ func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 	if err = g.store.Sweep(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	if g.anchor, err = newAnchor(o.Dir, enrolment); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
 	if g.db, err = openDatabase(ctx, filepath.Join(o.Dir, fileDatabase)); err != nil {
 		return nil, errors.Join(err, lock.Close())
+	}
+	if err = g.openHistory(ctx); err != nil {
+		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
 }

@@ -53,7 +53,7 @@ func Init(ctx context.Context, dir string, p InitParams) (*bundle.Enrolment, err
 	if _, err := cas.OpenStore(filepath.Join(dir, dirStore)); err != nil {
 		return nil, err
 	}
-	if err := firstAccount(ctx, dir, p); err != nil {
+	if err := firstAccount(ctx, dir, enrolment, p); err != nil {
 		return nil, err
 	}
 	b, err := bundle.EncodeEnrolment(enrolment)
@@ -87,7 +87,7 @@ func claimDirectory(dir string) error {
 	if err := cas.WriteBytes(filepath.Join(dir, initMarker), 0o600, []byte("a gate is being made here\n")); err != nil {
 		return err
 	}
-	for _, name := range []string{dirKeys, dirTLS, dirStore, fileDatabase, fileDatabase + "-wal", fileDatabase + "-shm"} {
+	for _, name := range []string{dirKeys, dirTLS, dirStore, fileDatabase, fileDatabase + "-wal", fileDatabase + "-shm", fileAnchor} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func makeKeys(dir string, p InitParams) (*bundle.Enrolment, error) {
 	if err := os.MkdirAll(keys, 0o700); err != nil {
 		return nil, err
 	}
-	for name, key := range map[string]any{"receipt.pem": receipt, "log.pem": log} {
+	for name, key := range map[string]any{fileReceiptKey: receipt, fileLogKey: log} {
 		if err := writeKey(filepath.Join(keys, name), key); err != nil {
 			return nil, err
 		}
@@ -152,13 +152,18 @@ func newGateID() string {
 	return "gate-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random))
 }
 
-// firstAccount makes the database with one account and the first leaf.
-func firstAccount(ctx context.Context, dir string, p InitParams) error {
+// firstAccount makes the database with one account and the first leaf, and
+// the anchor.
+func firstAccount(ctx context.Context, dir string, e *bundle.Enrolment, p InitParams) error {
+	anchor, err := newAnchor(dir, e)
+	if err != nil {
+		return err
+	}
 	db, err := openDatabase(ctx, filepath.Join(dir, fileDatabase))
 	if err != nil {
 		return err
 	}
-	g := &Gate{db: db, clock: func() time.Time { return p.Now }}
+	g := &Gate{db: db, anchor: anchor, clock: func() time.Time { return p.Now }}
 	err = g.step(ctx, "init", func(t *tx) error {
 		roles := []Role{RoleOfficer, RoleAdmin}
 		if err := t.putAccount(ctx, p.Account, roles, hashPassword(p.Password)); err != nil {

@@ -256,12 +256,12 @@ func (g *Gate) writeDecision(ctx context.Context, t *tx, by Actor, r *row, s *st
 	if err := t.move(ctx, r, to, why); err != nil {
 		return err
 	}
-	detail := counted(len(decision.Findings), "{verdict}, {n} finding, policy {policy}", "{verdict}, {n} findings, policy {policy}", "verdict", decision.Verdict, "policy", decision.PolicyDigest)
-	if err := t.log(ctx, leaf{Actor: by.Name(), Type: "case.judged", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail,
-		Data: map[string]string{"policy": decision.PolicyDigest, "input": decision.InputDigest, "review": r.reviewDigest}}); err != nil {
+	if err := t.settle(ctx, r); err != nil {
 		return err
 	}
-	return t.settle(ctx, r)
+	detail := counted(len(decision.Findings), "{verdict}, {n} finding, policy {policy}", "{verdict}, {n} findings, policy {policy}", "verdict", decision.Verdict, "policy", decision.PolicyDigest)
+	return t.log(ctx, leaf{Actor: by.Name(), Type: "case.judged", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail,
+		Data: map[string]string{"policy": decision.PolicyDigest, "input": decision.InputDigest, "review": r.reviewDigest}})
 }
 
 func reviewDigest(document []byte) string { return digestOf(document).String() }

@@ -165,7 +165,7 @@ func (l *lab) mustReceive(f *testkit.Forged) *gate.Case {
 
 func (l *lab) anna() gate.Actor {
 	l.t.Helper()
-	actor, err := l.gate.Authenticate(l.t.Context(), "anna", []byte(password))
+	actor, err := l.gate.Authenticate(l.t.Context(), "test", "anna", []byte(password))
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (g *Gate) Resume(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		if err := g.stuck(ctx, r, err); err != nil {
+		if err := g.notResumed(ctx, r, err); err != nil {
 			return err
 		}
 	}
@@ -130,9 +130,10 @@ func (g *Gate) advanceAlone(ctx context.Context, r *row) error {
 	return g.advance(ctx, itself(), r.ID, nil)
 }
 
-// stuck takes a release that could not go on out of the state that every start
-// would try again, and keeps why.
-func (g *Gate) stuck(ctx context.Context, r *row, failure error) error {
+// notResumed records why a release that a restart interrupted could not even be
+// begun again, so that not every start tries anew. Where it had begun, what
+// failed has been recorded already, and the case is loading no more.
+func (g *Gate) notResumed(ctx context.Context, r *row, failure error) error {
 	if failure == nil {
 		return nil
 	}
@@ -140,18 +141,6 @@ func (g *Gate) stuck(ctx context.Context, r *row, failure error) error {
 	if err != nil || now.State != Loading {
 		return err
 	}
-	return g.step(ctx, "stuck", func(t *tx) error {
-		some, err := exists(ctx, t, `SELECT 1 FROM load WHERE case_id = ?`, r.ID)
-		if err != nil {
-			return err
-		}
-		to, why := Approved, asProblem(failure)
-		if some {
-			to = PartlyLoaded
-		}
-		if err := t.move(ctx, now, to, why); err != nil {
-			return err
-		}
-		return t.log(ctx, leaf{Actor: itself().Name(), Type: "load.failed", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Detail: why.What, Data: why})
-	})
+	why := asProblem(failure)
+	return g.step(ctx, "not-resumed", func(t *tx) error { return t.stopLoading(ctx, itself(), now, why, why.What, false) })
 }

@@ -90,6 +90,9 @@ func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Pr
 	if err := g.notYet(ctx, g.db.read, r); err != nil || r.State == Loaded {
 		return err
 	}
+	if _, _, err := g.checkLog(ctx); err != nil {
+		return err
+	}
 	s, err := g.recheck(ctx, by, r)
 	if err != nil {
 		return err
@@ -99,7 +102,7 @@ func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Pr
 	}
 	for i := range g.destinations {
 		if err := g.loadTo(ctx, by, r, s, &g.destinations[i], observe); err != nil {
-			return g.loadFailed(ctx, by, r, &g.destinations[i], s.bundle, err)
+			return g.destinationFailed(ctx, by, r, &g.destinations[i], s.bundle, err)
 		}
 	}
 	return g.finish(ctx, by, r, s.bundle)
@@ -442,10 +445,10 @@ func (g *Gate) verifyAll(ctx context.Context, by Actor, r *row, d *Destination, 
 	})
 }
 
-// loadFailed records that a destination failed, or that somebody interrupted
+// destinationFailed records that a destination failed in a release under way, or that somebody interrupted
 // the release; the next start goes on with the latter. Content that rotted in
 // the store is dropped, so that receiving the bundle again brings it back.
-func (g *Gate) loadFailed(ctx context.Context, by Actor, r *row, d *Destination, b *bundle.Bundle, failure error) error {
+func (g *Gate) destinationFailed(ctx context.Context, by Actor, r *row, d *Destination, b *bundle.Bundle, failure error) error {
 	dropped, dropErr := g.dropRotten(ctx, b, failure)
 	failure = errors.Join(failure, dropErr)
 	if ctx.Err() != nil {
@@ -453,28 +456,33 @@ func (g *Gate) loadFailed(ctx context.Context, by Actor, r *row, d *Destination,
 		ctx = context.WithoutCancel(ctx)
 	}
 	why := asProblem(failure)
-	err := g.step(ctx, "load-failed", func(t *tx) error {
-		some, err := exists(ctx, t, `SELECT 1 FROM load WHERE case_id = ?`, r.ID)
-		if err != nil {
-			return err
-		}
-		live, err := isLive(ctx, t, r.ID)
-		if err != nil {
-			return err
-		}
-		to := Approved
-		if some {
-			to = PartlyLoaded
-		}
-		if dropped && !live {
-			to = Damaged
-		}
-		if err := t.move(ctx, r, to, why); err != nil {
-			return err
-		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.failed", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Detail: d.Name + ": " + why.What, Data: why})
-	})
+	err := g.step(ctx, "load-failed", func(t *tx) error { return t.stopLoading(ctx, by, r, why, d.Name+": "+why.What, dropped) })
 	return errors.Join(failure, err)
+}
+
+// stopLoading takes a case out of the state loading: what is at a destination
+// already stays, and the release can be called for again. Where content was
+// lost and nothing is published yet, the bundle has to be received again.
+func (t *tx) stopLoading(ctx context.Context, by Actor, r *row, why *Problem, detail string, lost bool) error {
+	some, err := exists(ctx, t, `SELECT 1 FROM load WHERE case_id = ?`, r.ID)
+	if err != nil {
+		return err
+	}
+	live, err := isLive(ctx, t, r.ID)
+	if err != nil {
+		return err
+	}
+	to := Approved
+	if some {
+		to = PartlyLoaded
+	}
+	if lost && !live {
+		to = Damaged
+	}
+	if err := t.move(ctx, r, to, why); err != nil {
+		return err
+	}
+	return t.log(ctx, leaf{Actor: by.Name(), Type: "load.failed", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Detail: detail, Data: why})
 }
 
 // dropRotten takes rotten blobs of a bundle out of the store, if a failure says

@@ -94,6 +94,9 @@ func (t *tx) move(ctx context.Context, r *row, to State, why *Problem) error {
 	if err != nil {
 		return err
 	}
+	if err := t.change(ctx, caseSubject(r.ID)); err != nil {
+		return err
+	}
 	result, err := t.ExecContext(ctx, `UPDATE cases SET state = ?, problem = ?, changed = ? WHERE id = ? AND state = ?`, to, text, seconds(t.now), r.ID, r.State)
 	if err != nil {
 		return err
@@ -229,7 +232,7 @@ func (g *Gate) bundleOf(ctx context.Context, q queryer, id CaseID) (v vouched, e
 	if err != nil {
 		return v, err
 	}
-	if v.trust, err = needTrust(ctx, q); err != nil {
+	if v.trust, err = g.needTrust(ctx, q); err != nil {
 		return v, err
 	}
 	if v.floor, err = floorOf(ctx, q); err != nil {

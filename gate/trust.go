@@ -46,8 +46,12 @@ func trustOf(ctx context.Context, q queryer) (*signing.Trust, error) {
 	return signing.NewTrust(root, list), nil
 }
 
-// needTrust is trustOf for what cannot be done without a root.
-func needTrust(ctx context.Context, q queryer) (*signing.Trust, error) {
+// needTrust is trustOf for what cannot be done without a root. The audit log
+// has to vouch for root, list and floor.
+func (g *Gate) needTrust(ctx context.Context, q queryer) (*signing.Trust, error) {
+	if err := g.sealed(ctx, q, trustSubject); err != nil {
+		return nil, err
+	}
 	trust, err := trustOf(ctx, q)
 	if err == nil && trust == nil {
 		err = problem.New("trust/not-initialised", "the gate trusts nobody yet: it has no trust root").
@@ -99,12 +103,18 @@ func (t *tx) raiseFloor(ctx context.Context, signed time.Time) error {
 	if !signed.After(floor) {
 		return nil
 	}
+	if err := t.change(ctx, trustSubject); err != nil {
+		return err
+	}
 	_, err = t.ExecContext(ctx, `UPDATE belief SET floor = ?`, seconds(signed))
 	return err
 }
 
 // believe writes what the gate trusts from now on.
 func (t *tx) believe(ctx context.Context, next *signing.Trust) error {
+	if err := t.change(ctx, trustSubject); err != nil {
+		return err
+	}
 	var list any
 	if next.Revocations() != nil {
 		list = next.Revocations().Bytes()
@@ -154,6 +164,9 @@ func (g *Gate) InitTrust(ctx context.Context, by Actor, root, revocations []byte
 		}
 	}
 	err = g.step(ctx, "trust.init", func(t *tx) error {
+		if err := g.sealed(ctx, t, trustSubject); err != nil {
+			return err
+		}
 		before, err := trustOf(ctx, t)
 		if err != nil {
 			return err
@@ -183,7 +196,7 @@ func (g *Gate) UpdateTrust(ctx context.Context, by Actor, document []byte) (*Tru
 		return nil, err
 	}
 	err := g.step(ctx, "trust.update", func(t *tx) error {
-		trust, err := needTrust(ctx, t)
+		trust, err := g.needTrust(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -309,30 +322,28 @@ func trustRole(trust *signing.Trust, role signing.Role) TrustRole {
 // listCache keeps the parsed list of revocations: the depot asks for every
 // request.
 type listCache struct {
-	mu      sync.Mutex
-	version int
-	list    *signing.Revocations
+	mu   sync.Mutex
+	leaf int64 // that says what the rows are; 0: nothing was read yet
+	list *signing.Revocations
 }
 
-// revocations is the current list; nil if there is none.
+// revocations is the current list; nil if there is none. It is read again when
+// the audit log says that trust has changed, and then it must be as the log
+// says.
 func (g *Gate) revocations(ctx context.Context) (*signing.Revocations, error) {
-	var version int
-	err := g.db.read.QueryRowContext(ctx, `SELECT list_version FROM belief`).Scan(&version)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && version == 0 {
-		return nil, nil
-	}
-	if err != nil {
+	leaf, err := sealOf(ctx, g.db.read, trustSubject)
+	if err != nil || leaf == noSeal {
 		return nil, err
 	}
 	g.lists.mu.Lock()
 	defer g.lists.mu.Unlock()
-	if g.lists.version == version {
+	if g.lists.leaf == leaf {
 		return g.lists.list, nil
 	}
-	trust, err := trustOf(ctx, g.db.read)
+	trust, err := g.needTrust(ctx, g.db.read)
 	if err != nil {
 		return nil, err
 	}
-	g.lists.version, g.lists.list = trust.Revocations().Version(), trust.Revocations()
+	g.lists.leaf, g.lists.list = leaf, trust.Revocations()
 	return g.lists.list, nil
 }

@@ -120,7 +120,7 @@ func (w walker) receive() (*gate.Case, error) {
 
 // decide has anna decide about what is on her page.
 func (w walker) decide(c *gate.Case, choice gate.Choice) (*gate.Case, error) {
-	anna, err := w.g.Authenticate(w.ctx, "anna", []byte(password))
+	anna, err := w.g.Authenticate(w.ctx, "test", "anna", []byte(password))
 	if err != nil {
 		return nil, err
 	}
@@ -242,12 +242,12 @@ func (w walker) people() error {
 	if err := w.g.AddUser(w.ctx, root, "berta", []gate.Role{gate.RoleReviewer}, []byte(password)); err != nil && codeOf(err) != "account/exists" {
 		return err
 	}
-	if berta, err := w.g.Authenticate(w.ctx, "berta", []byte(password)); err == nil {
+	if berta, err := w.g.Authenticate(w.ctx, "test", "berta", []byte(password)); err == nil {
 		if err := w.newPassword(berta); err != nil {
 			return err
 		}
 	}
-	berta, err := w.g.Authenticate(w.ctx, "berta", []byte(newPassword))
+	berta, err := w.g.Authenticate(w.ctx, "test", "berta", []byte(newPassword))
 	if err != nil {
 		return fmt.Errorf("neither the old password nor the new one: %w", err)
 	}
@@ -374,10 +374,10 @@ func hasPeople(t *testing.T, l *lab) {
 	if err != nil || len(users) != 2 || users[0].Name != "anna" || users[1].Name != "berta" || !slices.Equal(users[1].Roles, []gate.Role{gate.RoleReviewer}) {
 		t.Errorf("%+v, %v", users, err)
 	}
-	if _, err := l.gate.Authenticate(t.Context(), "berta", []byte(newPassword)); err != nil {
+	if _, err := l.gate.Authenticate(t.Context(), "test", "berta", []byte(newPassword)); err != nil {
 		t.Errorf("the new password: %v", err)
 	}
-	if _, err := l.gate.Authenticate(t.Context(), "berta", []byte(password)); codeOf(err) != "login/failed" {
+	if _, err := l.gate.Authenticate(t.Context(), "test", "berta", []byte(password)); codeOf(err) != "login/failed" {
 		t.Errorf("the old password: %v", err)
 	}
 	l.anna()

@@ -171,7 +171,7 @@ func (s *server) apiLogin(c echo.Context) error {
 	if err := readJSON(c, &body); err != nil {
 		return err
 	}
-	who, err := s.gate.Authenticate(c.Request().Context(), body.Account, []byte(body.Password))
+	who, err := s.gate.Authenticate(c.Request().Context(), s.address(c.Request()), body.Account, []byte(body.Password))
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (l *lab) actor(name string) gate.Actor {
 	if who, ok := l.actors[name]; ok {
 		return who
 	}
-	who, err := l.gate.Authenticate(l.t.Context(), name, []byte(passwordOf(name)))
+	who, err := l.gate.Authenticate(l.t.Context(), "test", name, []byte(passwordOf(name)))
 	l.must(err)
 	l.actors[name] = who
 	return who

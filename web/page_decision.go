@@ -86,7 +86,7 @@ func (s *server) decide(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	who, err := s.gate.Authenticate(ctx, actorOf(c).Name(), []byte(password))
+	who, err := s.gate.Authenticate(ctx, s.address(c.Request()), actorOf(c).Name(), []byte(password))
 	if code := codeOf(err); code == "login/failed" || code == "login/wait" {
 		form.Fault, form.Field = "fault."+strings.ReplaceAll(code, "/", "-"), "password"
 		return s.confirm(c, statusOf(code), form, digest)

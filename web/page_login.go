@@ -26,7 +26,7 @@ func (s *server) login(c echo.Context) error {
 		return err
 	}
 	to := localPath(form.Get("to"))
-	who, err := s.gate.Authenticate(c.Request().Context(), form.Get("account"), []byte(form.Get("password")))
+	who, err := s.gate.Authenticate(c.Request().Context(), s.address(c.Request()), form.Get("account"), []byte(form.Get("password")))
 	if err != nil {
 		p := documentOf(err)
 		if p.Code != "login/failed" && p.Code != "login/wait" {

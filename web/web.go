@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/packhof/packhof/gate"
@@ -66,13 +67,31 @@ func NewConsole(g *gate.Gate, o Options, user func(*http.Request) string) (http.
 	return s.handler(apiRoutes()), nil
 }
 
+// address is where a request comes from: the user at the console, or the
+// network address of the client, of IPv6 the network, since every host there
+// has as many addresses as it likes.
+func (s *server) address(r *http.Request) gate.Address {
+	if s.console() {
+		return gate.Address("console " + s.user(r))
+	}
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return gate.Address(r.RemoteAddr)
+	}
+	host := at.Addr().Unmap().WithZone("")
+	if host.Is6() {
+		host = netip.PrefixFrom(host, 64).Masked().Addr()
+	}
+	return gate.Address(host.String())
+}
+
 func (s *server) console() bool { return s.user != nil }
 
 // actor tells who asks: an account whose name and password come along, the
 // account of a session, or the user at the console.
 func (s *server) actor(r *http.Request) (gate.Actor, error) {
 	if name, password, ok := r.BasicAuth(); ok && isAPI(r) {
-		return s.gate.Authenticate(r.Context(), name, []byte(password))
+		return s.gate.Authenticate(r.Context(), s.address(r), name, []byte(password))
 	}
 	if s.console() {
 		if name := s.user(r); name != "" {

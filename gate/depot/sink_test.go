@@ -107,7 +107,7 @@ func (l *lab) receive(f *testkit.Forged) gate.CaseID {
 		l.t.Fatal(err)
 	}
 	c := must(l.gate.Receive(ctx, gate.Console("otto"), path, nil))
-	anna := must(l.gate.Authenticate(ctx, "anna", []byte(password)))
+	anna := must(l.gate.Authenticate(ctx, "test", "anna", []byte(password)))
 	page := must(l.gate.Review(ctx, anna, c.ID))
 	must(l.gate.Decide(ctx, anna, c.ID, gate.Approve, page.Digest, "the supplier is known"))
 	return c.ID

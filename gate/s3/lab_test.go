@@ -153,7 +153,7 @@ func (l *lab) approved(add func(*testkit.Forged)) gate.CaseID {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	anna, err := l.gate.Authenticate(l.t.Context(), "anna", []byte(password))
+	anna, err := l.gate.Authenticate(l.t.Context(), "test", "anna", []byte(password))
 	if err != nil {
 		l.t.Fatal(err)
 	}

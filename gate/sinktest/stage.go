@@ -72,7 +72,7 @@ func openStage(t *testing.T, newHarness Make) *stage {
 	s.sink = &recorder{inner: s.harness.Sink}
 	s.open(t)
 	var err error
-	if s.officer, err = s.gate.Authenticate(t.Context(), "officer", password); err != nil {
+	if s.officer, err = s.gate.Authenticate(t.Context(), "test", "officer", password); err != nil {
 		t.Fatalf("log in: %v", err)
 	}
 	return s

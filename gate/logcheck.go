@@ -1,0 +1,200 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// logCheck is the last result of checkLog, which reads all of the log.
+type logCheck struct {
+	mu   sync.Mutex
+	at   time.Time
+	size int64
+	root tlog.Hash
+	err  error
+}
+
+const logCheckHolds = time.Minute
+
+// checkedLog is checkLog, at most once a minute.
+func (g *Gate) checkedLog(ctx context.Context) (int64, tlog.Hash, error) {
+	c := &g.logs
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := g.clock(); c.at.IsZero() || now.Sub(c.at) > logCheckHolds || now.Before(c.at) {
+		size, root, err := g.checkLog(ctx)
+		if ctx.Err() != nil {
+			return size, root, err
+		}
+		c.at, c.size, c.root, c.err = now, size, root, err
+	}
+	return c.size, c.root, c.err
+}
+
+// checkLog holds the whole log against its anchor, computes the tree anew from
+// the leaves, and compares every hash and every seal with the stored ones.
+func (g *Gate) checkLog(ctx context.Context) (size int64, root tlog.Hash, err error) {
+	err = g.snapshot(ctx, func(q queryer) error {
+		if err := g.anchor.holds(ctx, q); err != nil {
+			return err
+		}
+		log, err := readLog(ctx, q)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(log.compareHashes(ctx, q), log.compareSeals(ctx, q)); err != nil {
+			return err
+		}
+		size = log.size
+		root, err = tlog.TreeHash(log.size, log)
+		return err
+	})
+	return size, root, err
+}
+
+// snapshot reads from one state of the database, whatever is written meanwhile.
+func (g *Gate) snapshot(ctx context.Context, read func(queryer) error) error {
+	tx, err := g.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(read(tx), tx.Rollback())
+}
+
+// wholeLog is what all leaves of the log give, one after the other.
+type wholeLog struct {
+	size   int64
+	hashes []tlog.Hash
+	seals  map[subject]int64
+}
+
+// ReadHashes implements tlog.HashReader.
+func (l *wholeLog) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	list := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		list[i] = l.hashes[index]
+	}
+	return list, nil
+}
+
+func readLog(ctx context.Context, q queryer) (*wholeLog, error) {
+	log := &wholeLog{seals: map[subject]int64{}}
+	_, err := rowsOf(ctx, q, func(s scanner) (struct{}, error) {
+		var n, of int64
+		var record []byte
+		if err := s.Scan(&n, &record, &of); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, log.add(n, of, record)
+	}, `SELECT n, bytes, coalesce(case_id, 0) FROM leaf ORDER BY n`)
+	return log, err
+}
+
+// add takes the next leaf. The column by which the leaves of a case are found
+// must be what the leaf itself says.
+func (l *wholeLog) add(n int64, of CaseID, record []byte) error {
+	if n != l.size {
+		return errors.Join(errLogBroken, fmt.Errorf("entry %d is missing", l.size))
+	}
+	hashes, err := tlog.StoredHashes(n, record, l)
+	if err != nil {
+		return err
+	}
+	l.hashes = append(l.hashes, hashes...)
+	l.size++
+	var said struct {
+		Case   CaseID     `json:"case"`
+		Stands []standing `json:"stands"`
+	}
+	if err := json.Unmarshal(record, &said); err != nil || said.Case != of {
+		return errors.Join(errLogBroken, err)
+	}
+	for _, s := range said.Stands {
+		l.seals[s.Of] = n
+	}
+	return nil
+}
+
+// compareHashes holds the stored hashes against those that the leaves give.
+func (l *wholeLog) compareHashes(ctx context.Context, q queryer) error {
+	next := 0
+	_, err := rowsOf(ctx, q, func(s scanner) (struct{}, error) {
+		var i int
+		var hash []byte
+		if err := s.Scan(&i, &hash); err != nil {
+			return struct{}{}, err
+		}
+		if i != next || i >= len(l.hashes) || !bytes.Equal(hash, l.hashes[i][:]) {
+			return struct{}{}, errLogBroken
+		}
+		next++
+		return struct{}{}, nil
+	}, `SELECT i, hash FROM leaf_hash ORDER BY i`)
+	if err == nil && next != len(l.hashes) {
+		err = errLogBroken
+	}
+	return err
+}
+
+// compareSeals makes sure that each seal leads to the last leaf that speaks of
+// its subject.
+func (l *wholeLog) compareSeals(ctx context.Context, q queryer) error {
+	stored := map[subject]int64{}
+	_, err := rowsOf(ctx, q, func(s scanner) (struct{}, error) {
+		var of subject
+		var n int64
+		err := s.Scan(&of, &n)
+		stored[of] = n
+		return struct{}{}, err
+	}, `SELECT subject, leaf FROM seal`)
+	if err == nil && !maps.Equal(stored, l.seals) {
+		err = errLogBroken
+	}
+	return err
+}
+
+// checkRows compares all rows that decide something with what the audit log
+// says of them, and looks for those of which it says nothing.
+func (g *Gate) checkRows(ctx context.Context) error {
+	return g.snapshot(ctx, func(q queryer) error {
+		subjects, err := rowsOf(ctx, q, func(s scanner) (subject, error) {
+			var of subject
+			return of, s.Scan(&of)
+		}, `SELECT subject FROM seal UNION SELECT 'trust' UNION SELECT 'case ' || id FROM cases UNION SELECT 'case ' || case_id FROM decision
+			UNION SELECT 'account ' || name FROM account UNION SELECT 'channel ' || name FROM channel UNION SELECT 'channel ' || channel FROM serial
+			UNION SELECT 'channel ' || channel FROM holding UNION SELECT 'names ' || destination FROM name ORDER BY 1`)
+		if err != nil {
+			return err
+		}
+		for _, s := range slices.Compact(subjects) {
+			if err := g.sealed(ctx, q, s); err != nil {
+				return err
+			}
+		}
+		return depotIsReleased(ctx, q)
+	})
+}
+
+// depotIsReleased makes sure that what the depot shows belongs to artifacts
+// whose names were published there.
+func depotIsReleased(ctx context.Context, q queryer) error {
+	stray, err := rowsOf(ctx, q, func(s scanner) (string, error) {
+		var digest string
+		return digest, s.Scan(&digest)
+	}, `SELECT b.digest FROM depot_blob b WHERE NOT EXISTS (SELECT 1 FROM load l WHERE l.case_id = b.case_id AND l.destination = ?
+		AND l.repository = b.repository AND l.digest = b.root AND l.state <> 'put') LIMIT 1`, DepotName)
+	if err != nil || len(stray) == 0 {
+		return err
+	}
+	return contradiction(standing{Of: "depot"}, standing{Of: "depot", Says: "it shows " + stray[0]})
+}
