@@ -187,10 +187,19 @@ func (l *Ledger) unchanged() error {
 	}
 	if !slices.Equal(now.entries, l.entries) {
 		return problem.New("ledger/changed", "%s was changed while this command ran; nothing was sealed", l.path).
-			With(fmt.Sprintf("then:  %d serials", len(l.entries)), fmt.Sprintf("now:   %d serials", len(now.entries))).
+			With("then:  "+l.ends(), "now:   "+now.ends()).
 			Hint("run the same command again; if the serial is taken by now, packhof plan")
 	}
 	return nil
+}
+
+// ends says how far the ledger goes.
+func (l *Ledger) ends() string {
+	last, ok := l.Last()
+	if !ok {
+		return "nothing sealed"
+	}
+	return fmt.Sprintf("sealed up to epoch %d, serial %d", last.Epoch, last.Serial)
 }
 
 func (l *Ledger) write(entries []LedgerEntry) error {

@@ -142,7 +142,9 @@ func (t *TrustFolder) CheckSigner(channel string, key signing.PublicKey, at time
 		return problem.New("trust/no-channel", "the trust root does not know the channel %s", channel).
 			Hint("set the channel in packhof.yaml to one of the trust root: packhof trust show")
 	}
+	allowed := []string{"key:      " + key.ID().String()}
 	for _, k := range rule.Keys {
+		allowed = append(allowed, "allowed:  "+k.Named().String())
 		if k.Public.ID() != key.ID() {
 			continue
 		}
@@ -155,6 +157,5 @@ func (t *TrustFolder) CheckSigner(channel string, key signing.PublicKey, at time
 		return nil
 	}
 	return problem.New("trust/not-a-signer", "the key may not sign bundles of the channel %s", channel).
-		With("key:      "+key.ID().String(), fmt.Sprintf("allowed:  %d keys of the role %s", len(rule.Keys), rule.Role)).
-		Hint("set key in packhof.yaml to a key of that role: packhof trust show")
+		With(allowed...).Hint("set key in packhof.yaml to one of the keys that may: packhof trust show")
 }

@@ -116,7 +116,14 @@ func (b *Bundle) Verify(payload []byte, keys ...PublicKey) (KeyID, error) {
 		return id, err
 	}
 	return KeyID{}, newError(CodeNotGenuine, "the signature was made by none of the keys over these bytes", nil).
-		with("claims: key "+b.claims.Short(), fmt.Sprintf("tried:  %d keys", len(keys)))
+		with("claims: key "+b.claims.Short(), "tried:  "+counted(len(keys)))
+}
+
+func counted(keys int) string {
+	if keys == 1 {
+		return "1 key"
+	}
+	return fmt.Sprintf("%d keys", keys)
 }
 
 // signer is the one of keys that signed a digest, if one did.

@@ -18,7 +18,9 @@ func newDiff(p *project) *cobra.Command {
 		Short: "Show what changes from one bundle to another",
 		Long: `Show which artifacts were added, updated and removed between two bundles, and
 how many bytes a gate that holds OLD still needs. Both must be genuine.`,
-		Args: cobra.ExactArgs(2),
+		Example: `  packhof diff sent/plant-7-000041.tar sent/plant-7-000042.tar
+  packhof diff --all -o json sent/plant-7-000041.tar sent/plant-7-000042.tar`,
+		Args: cli.Needs("the old bundle", "the new one"),
 		RunE: func(_ *cobra.Command, args []string) error { return runDiff(p, args[0], args[1], trust, all) },
 	}
 	c.Flags().StringVar(&trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")

@@ -35,7 +35,10 @@ EXIT STATUS
   0  the bundle was written, and read back from the medium
   3  several artifacts could not be had; nothing was sealed
   others as in  packhof help exit-codes`,
-		Args: cobra.NoArgs,
+		Example: `  packhof export --to /media/usb --dry-run
+  packhof export --to /media/usb
+  PACKHOF_PASSPHRASE_FILE=/run/secrets/packhof packhof export --to /srv/outbox -o json -q`,
+		Args: cli.Needs(),
 		RunE: func(c *cobra.Command, _ []string) error { return runExport(p, c, o) },
 	}
 	flags := c.Flags()
@@ -43,7 +46,7 @@ EXIT STATUS
 	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and fetch, seal and write nothing")
 	flags.BoolVar(&o.noScan, "no-scan", false, "make no SBOMs; the bundle says so")
 	flags.BoolVar(&o.noReadback, "no-readback", false, "do not read the bundle back from the medium")
-	flags.BoolVar(&o.allowIncomplete, "allow-incomplete", false, "seal without artifacts whose source cannot be reached; the bundle says so")
+	flags.BoolVar(&o.allowIncomplete, "allow-incomplete", false, "leave out what cannot be reached; the bundle says so")
 	return c
 }
 
@@ -106,7 +109,7 @@ func (p *project) printDryRun(e *mirror.Exporter, l *mirror.Lock, dir string) er
 		return err
 	}
 	return p.app.Print("ExportDryRun", d, func(w io.Writer) {
-		fmt.Fprintf(w, "would write serial %d of %s to %s: %d artifacts, about %s\n", d.Serial, d.Channel, d.Path, d.Artifacts, cli.Bytes(d.Bytes))
+		fmt.Fprintf(w, "would write serial %d of %s to %s: %s, about %s\n", d.Serial, d.Channel, d.Path, cli.Count(d.Artifacts, "artifact"), cli.Bytes(d.Bytes))
 		fmt.Fprintf(w, "would fetch about %s; free there: %s\n", cli.Bytes(d.Fetch), cli.Bytes(d.Free))
 		fmt.Fprintln(w, "dry run: nothing was fetched, sealed or written")
 	})
@@ -120,7 +123,7 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		p.warn(fmt.Sprintf("left out %s: %s", omitted.Name, omitted.Reason), nil)
 	}
 	return p.app.Print("Export", s, func(w io.Writer) {
-		fmt.Fprintf(w, "wrote %s  (%s, %d artifacts, %d blobs)\n", s.Path, cli.Bytes(s.Bytes), s.Artifacts, s.Blobs)
+		fmt.Fprintf(w, "wrote %s  (%s, %s, %s)\n", s.Path, cli.Bytes(s.Bytes), cli.Count(s.Artifacts, "artifact"), cli.Count(int(s.Blobs), "blob"))
 		state := "sealed now"
 		if s.Resealed {
 			state = "sealed before; the same bytes (to send what has changed since: packhof plan)"

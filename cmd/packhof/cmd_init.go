@@ -29,7 +29,9 @@ that a .gitignore needs. Nothing that exists is overwritten.
 
 packhof.yaml, packhof.lock, packhof.ledger and the trust folder belong into
 version control; the store and private keys do not.`,
-		Args: cobra.NoArgs,
+		Example: `  packhof init --channel plant-7
+  packhof init --file plant-7/packhof.yaml --channel plant-7`,
+		Args: cli.Needs(),
 		RunE: func(*cobra.Command, []string) error {
 			if ledgerOnly {
 				return runInitLedger(p)
@@ -37,7 +39,7 @@ version control; the store and private keys do not.`,
 			return runInit(p, channel)
 		},
 	}
-	c.Flags().BoolVar(&ledgerOnly, "ledger-only", false, "make only the ledger, for the channel of packhof.yaml, which must never have sent anything")
+	c.Flags().BoolVar(&ledgerOnly, "ledger-only", false, "make only the ledger, for a channel that never sent anything")
 	c.Flags().StringVar(&channel, "channel", "plant-1", "`name` of the channel")
 	return c
 }

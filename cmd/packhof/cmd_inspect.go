@@ -17,19 +17,21 @@ func newInspect(p *project) *cobra.Command {
 		Use:   "inspect BUNDLE",
 		Short: "Show what a bundle says of itself, from its head",
 		Long: `Show what is in a bundle, in seconds whatever its size: only its head is read.
-Whether it is genuine is judged where there is a trust root; no content is
-proven. To prove every byte:  packhof verify`,
-		Args: cobra.ExactArgs(1),
+Whether it is genuine is judged where there is a trust root, and else not
+checked; no content is proven. To prove every byte:  packhof verify`,
+		Example: `  packhof inspect /media/usb/plant-7-000042.tar
+  packhof inspect --trust trust -o json /media/usb/plant-7-000042.tar`,
+		Args: cli.Needs("the bundle"),
 		RunE: func(_ *cobra.Command, args []string) error { return runInspect(p, args[0], trust) },
 	}
-	c.Flags().StringVar(&trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml, if there is one")
+	c.Flags().StringVar(&trust, "trust", "", "`folder` with the trust root; default: that of packhof.yaml, if any")
 	return c
 }
 
 // bundleDocument is what "inspect" prints.
 type bundleDocument struct {
 	File     string `json:"file"`
-	Genuine  string `json:"genuine"` // yes, no, unknown
+	Genuine  string `json:"genuine"` // yes, no or unknown: not checked
 	Why      string `json:"why"`
 	Complete bool   `json:"complete"` // as a file
 	*bundle.Claims
@@ -46,28 +48,48 @@ func runInspect(p *project, path, trust string) error {
 		return err
 	}
 	doc := bundleDocument{File: path, Complete: damage == nil, Claims: claims}
-	doc.Genuine, doc.Why = p.judge(sealed, trust)
+	if doc.Genuine, doc.Why, err = p.judge(sealed, trust); err != nil {
+		return err
+	}
 	if err := p.app.Print("Bundle", doc, doc.table); err != nil {
 		return err
 	}
 	return damage
 }
 
+// What can be said of a head: whether it is genuine, if somebody looked.
+const (
+	isGenuine  = "yes"
+	notGenuine = "no"
+	notChecked = "unknown" // there is no trust root to check it with
+)
+
 // judge says whether the head is genuine, if there is a trust root to say so.
-func (p *project) judge(sealed *bundle.Sealed, trust string) (verdict, why string) {
+// A trust root that is named, or is there, and cannot be read is an error: it
+// must not look as if there were none.
+func (p *project) judge(sealed *bundle.Sealed, trust string) (verdict, why string, err error) {
 	folder, err := p.trustFor(trust)
+	if trust == "" && cli.CodeOf(err) == "trust/missing" {
+		return notChecked, err.Error(), nil
+	}
 	if err != nil {
-		return "unknown", "there is no trust root here: " + err.Error()
+		return "", "", err
 	}
 	known, err := sealed.Trust(folder.Trust, p.app.Now())
 	if err != nil {
-		return "no", err.Error()
+		return notGenuine, err.Error(), nil
 	}
 	b, err := sealed.Verify(known, p.app.Now())
 	if err != nil {
-		return "no", err.Error()
+		return notGenuine, err.Error(), nil
 	}
-	return "yes", "signed by " + signers(b)
+	return isGenuine, "signed by " + signers(b), nil
+}
+
+// genuine is the verdict as people read it.
+func (d *bundleDocument) genuine() string {
+	words := map[string]string{isGenuine: "yes", notGenuine: "no", notChecked: "not checked (no trust root)"}
+	return words[d.Genuine] + ": " + d.Why
 }
 
 func signers(b *bundle.Bundle) string {
@@ -85,12 +107,12 @@ func (d *bundleDocument) table(w io.Writer) {
 	}
 	cli.Table(w, [][]string{
 		{"bundle", fmt.Sprintf("%s, serial %d, epoch %d", d.Channel, d.Serial, d.Epoch)},
-		{"genuine", d.Genuine + ": " + d.Why},
+		{"genuine", d.genuine()},
 		{"manifest", d.Digest.String()},
 		{"previous", previous},
 		{"created", d.Created.String() + ", may be accepted until " + d.Expires.String()},
 		{"for", strings.Join(d.Audience, ", ")},
-		{"holds", fmt.Sprintf("%d artifacts, %d blobs, %s", len(d.Artifacts), d.Totals.Files, cli.Bytes(d.Totals.Bytes))},
+		{"holds", fmt.Sprintf("%s, %s, %s", cli.Count(len(d.Artifacts), "artifact"), cli.Count(int(d.Totals.Files), "blob"), cli.Bytes(d.Totals.Bytes))},
 		{"note", d.Note},
 	})
 	rows := [][]string{{}, {"KIND", "NAME", "VERSION", "DIGEST", "SIZE", "SBOM", "FROM"}}

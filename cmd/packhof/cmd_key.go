@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/signing"
 )
@@ -24,15 +25,25 @@ cosign makes and reads, and its public key beside it as .pub.
 
 FILE is where packhof.yaml says (key), or keys/packhof.key. The passphrase
 comes from the terminal, or see  packhof help environment.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: `  packhof key generate
+  packhof key generate keys/backup.key`,
+		Args: atMostOneFile,
 		RunE: func(c *cobra.Command, args []string) error { return runKeyGenerate(p, c, args) },
 	}, &cobra.Command{
-		Use:   "show FILE",
-		Short: "Show the id of a public key",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return runKeyShow(p, args[0]) },
+		Use:     "show FILE",
+		Short:   "Show the id of a public key",
+		Example: "  packhof key show keys/packhof.pub",
+		Args:    cli.Needs("the public key"),
+		RunE:    func(_ *cobra.Command, args []string) error { return runKeyShow(p, args[0]) },
 	})
 	return c
+}
+
+func atMostOneFile(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("generate makes one key, and %q is too much:  packhof key generate keys/backup.key", args[1])
+	}
+	return nil
 }
 
 // keyDocument is what the key commands print.

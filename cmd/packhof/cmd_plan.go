@@ -33,7 +33,9 @@ EXIT STATUS
   0  the lock was written
   with --detailed-exitcode: 0 nothing has changed since the lock before,
   2 something has changed, 1 any failure`,
-		Args: cobra.NoArgs,
+		Example: `  packhof plan
+  packhof plan --dry-run --detailed-exitcode -o json`,
+		Args: cli.Needs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := runPlan(p, c, o)
 			if _, said := err.(cli.Outcome); err == nil || said || !o.detailedExit {

@@ -47,7 +47,9 @@ EXIT STATUS
    0  the policy allows it, or asks people to look at it
   12  the policy denies it
   others as in  packhof help exit-codes`,
-		Args: cobra.ExactArgs(1),
+		Example: `  packhof policy check /media/usb/plant-7-000042.tar
+  packhof policy check --policy plant-7/policy --lang de /media/usb/plant-7-000042.tar`,
+		Args: cli.Needs("the bundle"),
 		RunE: func(c *cobra.Command, args []string) error { return runPolicyCheck(p, c, args[0], o) },
 	}
 	check.Flags().StringVar(&o.policy, "policy", "", "`folder` with the plant's own rules and parameters")

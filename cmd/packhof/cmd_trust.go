@@ -36,27 +36,29 @@ func newTrust(p *project) *cobra.Command {
 		Long: `Make root-1.json and revocations-1.json in the trust folder: one key, the one
 that packhof.yaml names, with threshold one. The plant takes the root in by
 hand and compares its fingerprint.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runTrustInit(p, c, owner) },
+		Example: "  packhof trust init --owner release@example",
+		Args:    cli.Needs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return runTrustInit(p, c, owner) },
 	}
-	start.Flags().StringVar(&owner, "owner", "", "`who` holds the key, such as release@example")
-	if err := start.MarkFlagRequired("owner"); err != nil {
-		panic(err) // only if the flag above had another name
-	}
+	start.Flags().StringVar(&owner, "owner", "", "`who` holds the key, such as release@example; needed")
 	add := &cobra.Command{
 		Use:   "add-gate ENROL.JSON",
 		Short: "Enrol a gate: sign the next version of the root, with its keys",
 		Long: `Enrol a gate from the enrol.json that  packhof-gate init  wrote. Compare its
 fingerprint with the one shown at the gate: by telephone, or on paper.`,
-		Args: cobra.ExactArgs(1),
+		Example: `  packhof trust add-gate enrol.json
+  packhof trust add-gate enrol.json --fingerprint "$(cat fingerprint-by-telephone)"`,
+		Args: cli.Needs("the gate's enrol.json"),
 		RunE: func(c *cobra.Command, args []string) error { return runAddGate(p, c, args[0], fingerprint) },
 	}
 	add.Flags().StringVar(&fingerprint, "fingerprint", "", "`fingerprint` as the gate shows it, where nobody is at the terminal")
 	show := &cobra.Command{
 		Use:   "show",
 		Short: "Show roles, keys, gates and the fingerprint of the root",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return runTrustShow(p) },
+		Example: `  packhof trust show
+  packhof trust show -o json`,
+		Args: cli.Needs(),
+		RunE: func(*cobra.Command, []string) error { return runTrustShow(p) },
 	}
 	c.AddCommand(start, add, show)
 	return c
@@ -77,6 +79,9 @@ func runTrustInit(p *project, c *cobra.Command, owner string) (err error) {
 		if _, err := os.Lstat(path); err == nil {
 			return problem.New("trust/exists", "%s exists already", path).Hint("packhof trust show")
 		}
+	}
+	if owner == "" {
+		return &cli.UsageError{What: "init needs --owner, who holds the key:  packhof trust init --owner release@example", Command: c.CommandPath()}
 	}
 	signer, err := p.signer(c.Context())
 	if err != nil {
@@ -235,9 +240,25 @@ type trustDocument struct {
 }
 
 type trustRole struct {
-	Role      string   `json:"role"`
-	Threshold int      `json:"threshold"`
-	Keys      []string `json:"keys"`
+	Role      string     `json:"role"`
+	Threshold int        `json:"threshold"`
+	Keys      []trustKey `json:"keys"`
+}
+
+// trustKey counts from NotBefore on, until just before NotAfter.
+type trustKey struct {
+	ID        string    `json:"id"`
+	Owner     string    `json:"owner"`
+	NotBefore time.Time `json:"notBefore"`
+	NotAfter  time.Time `json:"notAfter"`
+}
+
+func (r *trustRole) names() []string {
+	var names []string
+	for _, k := range r.Keys {
+		names = append(names, fmt.Sprintf("%s (%.16s, until %s)", k.Owner, k.ID, k.NotAfter.Format(time.DateOnly)))
+	}
+	return names
 }
 
 type trustGate struct {
@@ -257,9 +278,9 @@ func showTrust(p *project) error {
 		Fingerprint: root.Fingerprint().String(), Revocations: folder.Trust.Revocations().Version(), Roles: []trustRole{}, Gates: []trustGate{},
 	}
 	for _, rule := range append([]signing.Rule{root.Signers()}, rulesOf(root)...) {
-		role := trustRole{Role: string(rule.Role), Threshold: rule.Threshold}
+		role := trustRole{Role: string(rule.Role), Threshold: rule.Threshold, Keys: []trustKey{}}
 		for _, k := range rule.Keys {
-			role.Keys = append(role.Keys, fmt.Sprintf("%s (%s, until %s)", k.Owner, k.Public.ID().Short(), k.NotAfter.Format(time.DateOnly)))
+			role.Keys = append(role.Keys, trustKey{k.Public.ID().String(), k.Owner, k.NotBefore, k.NotAfter})
 		}
 		doc.Roles = append(doc.Roles, role)
 	}
@@ -295,7 +316,7 @@ func (d *trustDocument) table(w io.Writer) {
 	}
 	rows := [][]string{{}, {"ROLE", "NEEDS", "KEYS"}}
 	for _, r := range d.Roles {
-		rows = append(rows, []string{r.Role, fmt.Sprintf("%d of %d", r.Threshold, len(r.Keys)), strings.Join(r.Keys, ", ")})
+		rows = append(rows, []string{r.Role, fmt.Sprintf("%d of %d", r.Threshold, len(r.Keys)), strings.Join(r.names(), ", ")})
 	}
 	rows = append(rows, []string{}, []string{"GATE", "", "OWNER"})
 	for _, g := range d.Gates {

@@ -35,11 +35,14 @@ EXIT STATUS
   10  not genuine
   11  damaged
   others as in  packhof help exit-codes`,
-		Args: cobra.ExactArgs(1),
+		Example: `  packhof verify /media/usb/plant-7-000042.tar
+  packhof verify --trust trust /media/usb/plant-7-000042.tar
+  packhof verify --show-cosign /media/usb/plant-7-000042.tar > check.sh`,
+		Args: cli.Needs("the bundle"),
 		RunE: func(c *cobra.Command, args []string) error { return runVerify(p, c, args[0], o) },
 	}
 	c.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")
-	c.Flags().BoolVar(&o.showCosign, "show-cosign", false, "print how to check it with tar, cosign and sha256sum, and check nothing")
+	c.Flags().BoolVar(&o.showCosign, "show-cosign", false, "print how cosign, tar and sha256sum check it, and stop")
 	return c
 }
 

@@ -54,6 +54,8 @@ func bundleFailures() []failure {
 			l.FlipInTar(bundleFile, "packhof.json", `"serial":1`, `"serial":7`)
 		}), run: []string{"diff", "old.tar", bundleFile}, exit: 10, code: "signing/not-genuine"},
 		{name: "inspect: cut off", given: exportedThen(func(l *lab) { l.Truncate(bundleFile, -7*512) }), run: []string{"inspect", bundleFile}, exit: 11, code: "volume/damaged"},
+		{name: "inspect: a trust root that is not there", given: func(l *lab) { l.exported() }, run: []string{"inspect", "--trust", "nowhere", bundleFile}, exit: 1, code: "trust/missing"},
+		{name: "inspect: a trust root that is none", given: exportedThen(with("trust/root-2.json", "{}")), run: []string{"inspect", bundleFile}, exit: 10, code: "signing/bad-root"},
 		{name: "inspect: no tar", given: exportedThen(with(bundleFile, "hello")), run: []string{"inspect", bundleFile}, exit: 11, code: "volume/not-a-bundle"},
 	}
 }

@@ -68,6 +68,7 @@ func trustFailures() []failure {
 		bad("channel it does not know", both(edited("packhof.yaml", "plant-1", "plant-2"), edited("packhof.ledger", "plant-1", "plant-2")), 2, "trust/no-channel", "plan"),
 		bad("no gate", without("trust/root-2.json"), 2, "trust/no-gate", "plan"),
 		bad("made twice", nil, 2, "trust/exists", "trust", "init", "--owner", "release@example"),
+		bad("made twice, before the key is asked for", without("keys/packhof.key"), 2, "trust/exists", "trust", "init"),
 		bad("gate enrolled twice", nil, 1, "trust/gate-known", "trust", "add-gate", "enrol.json"),
 		bad("gate without a comparison", withoutGate, 10, "trust/fingerprint", "trust", "add-gate", "enrol.json"),
 		bad("gate with another fingerprint", withoutGate, 10, "trust/fingerprint", "trust", "add-gate", "enrol.json", "--fingerprint", strings.Repeat("0000 ", 16)),

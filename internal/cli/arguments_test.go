@@ -26,4 +26,15 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("%q: %q, want %q", args, got, want)
 		}
 	}
+	c.Example = "  program compare sent/41 sent/42\n  program compare sent/1 sent/2"
+	if got, want := c.Args(c, nil).Error(), "compare needs the old bundle and the new one:  program compare sent/41 sent/42"; got != want {
+		t.Errorf("with an example: %q, want %q", got, want)
+	}
+	none := &cobra.Command{Use: "plan", Args: Needs()}
+	if err := none.Args(none, nil); err != nil {
+		t.Error(err)
+	}
+	if got, want := none.Args(none, []string{"now"}).Error(), `plan takes no arguments, and "now" is too much:  plan`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

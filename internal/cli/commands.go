@@ -34,7 +34,8 @@ type versionDocument struct {
 // VersionCommand is "version".
 func VersionCommand(a *App, version string, formats Formats) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Show version and formats", Args: cobra.NoArgs,
+		Use: "version", Short: "Show version and formats", Args: Needs(),
+		Example: "  " + a.Name + " version\n  " + a.Name + " version -o json",
 		RunE: func(*cobra.Command, []string) error {
 			v := versionDocument{
 				Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -65,7 +66,7 @@ func VersionCommand(a *App, version string, formats Formats) *cobra.Command {
 func ManCommand(a *App, version string) *cobra.Command {
 	to := ""
 	c := &cobra.Command{
-		Use: "man", Short: "Write the manual pages", Args: cobra.NoArgs, Hidden: true,
+		Use: "man", Short: "Write the manual pages", Args: Needs(), Hidden: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := os.MkdirAll(to, 0o755); err != nil {
 				return err
@@ -97,6 +98,7 @@ func SchemaCommand(a *App, long string, documents []Document) *cobra.Command {
 		Use:       "schema {" + strings.Join(words, "|") + "}",
 		Short:     "Print the JSON Schema of a document",
 		Long:      long,
+		Example:   fmt.Sprintf("  %s schema %s > %[1]s.schema.json", a.Name, words[0]),
 		Args:      Needs("the name of a document"),
 		ValidArgs: words,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,12 +66,33 @@ func errorsText(code string) string {
 		if code != "" && e.Code != code && !strings.HasPrefix(e.Code, code+"/") {
 			continue
 		}
-		fmt.Fprintf(&b, "%s   exit %d\n    %s\n", e.Code, e.Exit, e.Meaning)
+		fmt.Fprintf(&b, "%s   exit %d\n%s", e.Code, e.Exit, indented(e.Meaning))
 		if e.Remedy != "" {
-			fmt.Fprintf(&b, "    What helps: %s\n", e.Remedy)
+			b.WriteString(indented("What helps: " + e.Remedy))
 		}
 	}
 	return b.String()
+}
+
+// indented breaks text into lines of at most 80 columns, four of them blank. A
+// command, which two blanks set off, may be broken as any text.
+func indented(text string) string {
+	const columns = 80
+	var b strings.Builder
+	at := columns
+	for word := range strings.SplitSeq(text, " ") {
+		width := 1 + utf8.RuneCountInString(word)
+		if at+width > columns {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString("   ")
+			at = 3
+		}
+		b.WriteString(" " + word)
+		at += width
+	}
+	return b.String() + "\n"
 }
 
 func environmentText(root *cobra.Command) string {
