@@ -120,10 +120,12 @@ func passMetadata(dec *jsontext.Decoder) error {
 func readTensor(dec *jsontext.Decoder) (span, error) {
 	var t struct {
 		DType   string  `json:"dtype"`
-		Shape   []int64 `json:"shape"`
-		Offsets []int64 `json:"data_offsets"`
+		Shape   numbers `json:"shape"`
+		Offsets numbers `json:"data_offsets"`
 	}
-	if err := json.UnmarshalDecode(dec, &t, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.UnmarshalDecode(dec, &t, json.RejectUnknownMembers(true)); errors.Is(err, errTooMany) {
+		return span{}, fmt.Errorf("%w: %d dimensions of a tensor", errTooMany, mostDimensions)
+	} else if err != nil {
 		return span{}, err
 	}
 	if len(t.Offsets) != 2 || t.Offsets[0] < 0 || t.Offsets[0] > t.Offsets[1] {
@@ -146,6 +148,31 @@ func readTensor(dec *jsontext.Decoder) (span, error) {
 		return span{}, errors.New("a tensor whose shape needs another size than its offsets give")
 	}
 	return place, nil
+}
+
+// mostDimensions is what frameworks take of a tensor.
+const mostDimensions = 64
+
+// numbers is a list of few numbers: a header holds millions of them, and they
+// would take many times its size.
+type numbers []int64
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (n *numbers) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != '[' {
+		return orElse(err, "a tensor whose shape or offsets are no list")
+	}
+	for dec.PeekKind() != ']' {
+		var one int64
+		if err := json.UnmarshalDecode(dec, &one); err != nil {
+			return err
+		}
+		if *n = append(*n, one); len(*n) > mostDimensions {
+			return errTooMany
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
 }
 
 // dtypeBits is the width of one element; 0 for an unknown type.
