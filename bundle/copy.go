@@ -26,7 +26,7 @@ func (b *Bundle) CopyTo(ctx context.Context, store *cas.Store, observe func(n in
 	if err := copied(ctx, store, observe); err != nil {
 		return err
 	}
-	if err := store.SyncNames(); err != nil {
+	if err := store.SyncAll(); err != nil {
 		return err
 	}
 	content := StoreContent(store)
@@ -38,6 +38,19 @@ func (b *Bundle) CopyTo(ctx context.Context, store *cas.Store, observe func(n in
 		return err
 	}
 	return checkGraph(b.manifest, content)
+}
+
+// waitFrom is the size from which a blob is worth a wait for the disk of its
+// own; smaller ones share the one at the end, since a tree may have a hundred
+// thousand of them. After a power cut soundBlob finds what did not last.
+const waitFrom = 8 << 20
+
+// ingest begins a blob of this size.
+func ingest(store *cas.Store, size int64) (*cas.Ingest, error) {
+	if size < waitFrom {
+		store = store.Lazy()
+	}
+	return store.Ingest()
 }
 
 func (b *Bundle) copyBlobs(ctx context.Context, store *cas.Store, observe func(int64)) error {
@@ -169,7 +182,7 @@ func joins(pieces []plannedEntry) bool {
 // stream copies a blob that is all in this volume. It is hashed on its way into
 // the store, and a piece of it beside that.
 func (c *copier) stream(ctx context.Context, pieces []plannedEntry, listed []entry, sums []Digest) error {
-	in, err := c.store.Ingest()
+	in, err := ingest(c.store, pieces[0].blob.Size)
 	if err != nil {
 		return err
 	}
@@ -240,7 +253,7 @@ func (c *copier) keep(ctx context.Context, a *cas.Assembly, p plannedEntry, e en
 
 // whole copies a blob from one reader.
 func (c *copier) whole(ctx context.Context, r io.Reader, blob Blob, observe func(int64)) error {
-	in, err := c.store.Ingest()
+	in, err := ingest(c.store, blob.Size)
 	if err != nil {
 		return err
 	}
