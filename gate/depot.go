@@ -95,9 +95,10 @@ type DepotStore interface {
 	// Referrers lists the manifests that refer to d, sorted by digest. An
 	// unknown subject has none.
 	Referrers(ctx context.Context, repository string, d bundle.Digest) ([]DepotReferrer, error)
-	// Files lists the files of a tree (model, dataset, files, packages) under
-	// a tag, sorted by path; a *NotReleasedError where it is no tree.
-	Files(ctx context.Context, repository, tag string) ([]DepotFile, error)
+	// Files lists the files of a tree (model, dataset, files, packages), as
+	// Tag gave it, in order of their paths, at most limit that sort after
+	// after; a *NotReleasedError where it is no tree.
+	Files(ctx context.Context, tree DepotTag, after string, limit int) ([]DepotFile, error)
 	// File looks one of them up by its exact path.
 	File(ctx context.Context, repository, tag, path string) (DepotFile, error)
 	// Open reads a blob that Blob or Files gave, unverified, for serving parts
@@ -266,14 +267,10 @@ func (d *Depot) Referrers(ctx context.Context, repository string, subject bundle
 }
 
 // Files implements DepotStore.
-func (d *Depot) Files(ctx context.Context, repository, tag string) ([]DepotFile, error) {
-	t, err := d.Tag(ctx, repository, tag)
-	if err != nil {
-		return nil, err
-	}
-	files, err := rowsOf(ctx, d.gate.db.read, scanFile, `SELECT path, size, blob FROM depot_file WHERE digest = ? ORDER BY path`, t.Digest.String())
-	if err == nil && len(files) == 0 {
-		err = &NotReleasedError{What: fmt.Sprintf("a tree of files %s:%s", repository, tag)}
+func (d *Depot) Files(ctx context.Context, tree DepotTag, after string, limit int) ([]DepotFile, error) {
+	files, err := rowsOf(ctx, d.gate.db.read, scanFile, `SELECT path, size, blob FROM depot_file WHERE digest = ? AND path > ? ORDER BY path LIMIT ?`, tree.Digest.String(), after, limit)
+	if err == nil && len(files) == 0 && after == "" {
+		err = &NotReleasedError{What: fmt.Sprintf("a tree of files %s:%s", tree.Repository, tree.Tag)}
 	}
 	return files, err
 }

@@ -3,14 +3,12 @@ package depot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"mime"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 )
 
@@ -46,20 +44,14 @@ func (s *server) answerFiles(w http.ResponseWriter, r *http.Request) error {
 	if inside != "" && inside != sumsName {
 		return s.file(w, r, tag, inside)
 	}
-	select {
-	case s.lists <- struct{}{}:
-		defer func() { <-s.lists }()
-	case <-r.Context().Done():
-		return context.Cause(r.Context())
-	}
-	files, err := s.store.Files(r.Context(), tag.Repository, tag.Tag)
-	if err != nil {
-		return err
-	}
 	if inside == sumsName {
-		return s.sums(w, files)
+		return s.list(w, r, tag, "text/plain; charset=utf-8", sums{})
 	}
-	return s.listing(w, r, tag, files)
+	w.Header().Set("Vary", "Accept")
+	if wantsJSON(r) {
+		return s.list(w, r, tag, "application/json", &listingJSON{tag: tag})
+	}
+	return s.list(w, r, tag, "text/html; charset=utf-8", listingPage{tag})
 }
 
 // treePath is where a tree is served.
@@ -153,22 +145,4 @@ func mediaTypeOf(name string) string {
 		return "application/x-rpm"
 	}
 	return typeBytes
-}
-
-// sums writes the digests of a tree. Paths hold no backslash and no line
-// break, so that no line needs the escapes of sha256sum. A file that is itself
-// called SHA256SUMS has no line: under that name the list stands. Its bytes
-// are a blob of the repository.
-func (s *server) sums(w http.ResponseWriter, files []gate.DepotFile) error {
-	var b strings.Builder
-	for _, f := range files {
-		if f.Path == sumsName {
-			continue
-		}
-		if err := bundle.CheckPath(f.Path); err != nil {
-			return fmt.Errorf("a tree of the depot: %w", err)
-		}
-		b.WriteString(f.Digest.Hex() + "  " + f.Path + "\n")
-	}
-	return writeText(w, http.StatusOK, "text/plain; charset=utf-8", b.String())
 }

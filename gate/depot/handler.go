@@ -25,13 +25,10 @@ type Options struct {
 type server struct {
 	store  gate.DepotStore
 	prover *prover
-	lists  chan struct{} // held by those who have the files of a whole tree in memory
 	log    *slog.Logger
+	// patience is how long a client may take for a piece of a list.
+	patience time.Duration
 }
-
-// mostLists is how many whole trees are in memory at a time: one of 100,000
-// files takes tens of MiB.
-const mostLists = 8
 
 // Handler answers /v2/ and /files/ from what the store gives, and 404
 // elsewhere. It is read-only: every method but GET and HEAD is refused. What
@@ -41,7 +38,7 @@ func Handler(store gate.DepotStore, o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &server{store: store, prover: newProver(store.Open, o.Clock), lists: make(chan struct{}, mostLists), log: o.Log}
+	return &server{store: store, prover: newProver(store.Open, o.Clock), log: o.Log, patience: time.Minute}
 }
 
 // ServeHTTP implements http.Handler.

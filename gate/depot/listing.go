@@ -37,24 +37,6 @@ type treeIndex struct {
 	Next  string      `json:"next,omitempty"`
 }
 
-// fileEntry is a file in the listing of a tree.
-type fileEntry struct {
-	Path   string `json:"path"`
-	Size   int64  `json:"size"`
-	Digest string `json:"digest"`
-	Href   string `json:"href"`
-}
-
-// treeListing is the listing of a tree.
-type treeListing struct {
-	Repository string      `json:"repository"`
-	Tag        string      `json:"tag"`
-	Kind       string      `json:"kind"`
-	Digest     string      `json:"digest"`
-	Sums       string      `json:"sha256sums"`
-	Files      []fileEntry `json:"files"`
-}
-
 // index lists the trees that there are, a page at a time.
 func (s *server) index(w http.ResponseWriter, r *http.Request) error {
 	after := r.URL.Query().Get("last")
@@ -122,22 +104,6 @@ func (s *server) treesOf(ctx context.Context, repository, after string, trees []
 		after = tags[len(tags)-1].Tag
 	}
 	return trees, nil
-}
-
-// listing lists the files of a tree.
-func (s *server) listing(w http.ResponseWriter, r *http.Request, tag gate.DepotTag, files []gate.DepotFile) error {
-	page := treeListing{
-		Repository: tag.Repository, Tag: tag.Tag, Kind: string(tag.Kind), Digest: tag.Digest.String(),
-		Sums: treePath(tag) + sumsName, Files: make([]fileEntry, len(files)),
-	}
-	for i, f := range files {
-		href := treePath(tag) + (&url.URL{Path: f.Path}).EscapedPath()
-		if f.Path == sumsName {
-			href = "/v2/" + tag.Repository + "/blobs/" + f.Digest.String()
-		}
-		page.Files[i] = fileEntry{f.Path, f.Size, f.Digest.String(), href}
-	}
-	return show(w, r, "listing.html", page)
 }
 
 // show answers with a page for people, or as JSON for whoever asks for it.

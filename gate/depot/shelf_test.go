@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,6 +33,7 @@ type shelf struct {
 	referrers map[string]map[bundle.Digest][]gate.DepotReferrer
 	trees     map[bundle.Digest][]gate.DepotFile
 	withdrawn map[bundle.Digest]string
+	made      int // files that every tree has, made as they are asked for; 0: its own
 
 	opened atomic.Int64
 	failed error // what every question is answered with, if anything
@@ -222,20 +225,36 @@ func (s *shelf) Referrers(_ context.Context, repository string, d bundle.Digest)
 	return s.referrers[repository][d], s.failed
 }
 
-func (s *shelf) Files(ctx context.Context, repository, tag string) ([]gate.DepotFile, error) {
-	t, err := s.Tag(ctx, repository, tag)
-	if err != nil {
-		return nil, err
+func (s *shelf) Files(_ context.Context, tree gate.DepotTag, after string, limit int) ([]gate.DepotFile, error) {
+	if s.made > 0 {
+		return s.makeFiles(after, limit), nil
 	}
-	return s.trees[t.Digest], nil
+	files := s.trees[tree.Digest]
+	i, _ := slices.BinarySearchFunc(files, after, func(f gate.DepotFile, path string) int {
+		return cmp.Or(strings.Compare(f.Path, path), -1) // the one behind it
+	})
+	return files[i:min(i+limit, len(files))], nil
+}
+
+// makeFiles makes a page of a tree whose files nobody holds.
+func (s *shelf) makeFiles(after string, limit int) []gate.DepotFile {
+	next := 0
+	if after != "" {
+		next = must(strconv.Atoi(strings.TrimPrefix(after, "some/folder/part-"))) + 1
+	}
+	page := []gate.DepotFile{}
+	for ; next < s.made && len(page) < limit; next++ {
+		page = append(page, gate.DepotFile{Path: fmt.Sprintf("some/folder/part-%07d", next), Size: 1, Digest: bundle.Digest{1}})
+	}
+	return page
 }
 
 func (s *shelf) File(ctx context.Context, repository, tag, path string) (gate.DepotFile, error) {
-	files, err := s.Files(ctx, repository, tag)
+	t, err := s.Tag(ctx, repository, tag)
 	if err != nil {
 		return gate.DepotFile{}, err
 	}
-	for _, f := range files {
+	for _, f := range s.trees[t.Digest] {
 		if f.Path == path {
 			return f, s.denied(f.Digest)
 		}
