@@ -74,7 +74,7 @@ func (p *Planner) setAudience(l *Lock, spec *Spec) error {
 	}
 	for i, id := range spec.Audience {
 		if !known[id] {
-			return &FieldError{fmt.Sprintf("audience[%d]", i), fmt.Sprintf("the trust root does not know the gate %s", id), "packhof trust add-gate enrol.json"}
+			return problem.Field(fmt.Sprintf("audience[%d]", i), fmt.Sprintf("the trust root does not know the gate %s", id), "packhof trust add-gate enrol.json")
 		}
 		l.Audience = append(l.Audience, id)
 	}
@@ -121,10 +121,10 @@ func (p *Planner) checkNames(l *Lock) error {
 	for i, a := range l.Artifacts {
 		path := fmt.Sprintf("artifacts[%d]", i)
 		if err := bundle.CheckArtifactName(a.Name, a.Version); err != nil {
-			return &FieldError{path, err.Error(), "give it a name and a version of its own"}
+			return problem.Field(path, err.Error(), "give it a name and a version of its own")
 		}
 		if !channel.Allows(a.Name) {
-			return &FieldError{path, fmt.Sprintf("the trust root does not let the channel %s carry %q", l.Channel, a.Name), "names must begin with one of: " + strings.Join(channel.Prefixes, ", ")}
+			return problem.Field(path, fmt.Sprintf("the trust root does not let the channel %s carry %q", l.Channel, a.Name), "names must begin with one of: "+strings.Join(channel.Prefixes, ", "))
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ func checkUnique(pins []Pinned) error {
 	for i, pin := range pins {
 		key := fmt.Sprintf("%s %s %s", pin.Kind, pin.Name, pin.Version)
 		if first, twice := seen[key]; twice {
-			return &FieldError{fmt.Sprintf("artifacts[%d]", i), fmt.Sprintf("the %s, version %s, is artifacts[%d] already", pin.Kind+" "+bundle.Kind(pin.Name), pin.Version, first), "leave one out, or give it another name or version"}
+			return problem.Field(fmt.Sprintf("artifacts[%d]", i), fmt.Sprintf("the %s, version %s, is artifacts[%d] already", pin.Kind+" "+bundle.Kind(pin.Name), pin.Version, first), "leave one out, or give it another name or version")
 		}
 		seen[key] = i
 	}

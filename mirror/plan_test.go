@@ -78,7 +78,7 @@ func TestPlanNamesAreUnique(t *testing.T) {
 	y := newYard(t)
 	y.spec.Artifacts = append(y.spec.Artifacts, y.spec.Artifacts[0])
 	_, err := y.planner(t).Plan(t.Context(), y.spec)
-	var field *mirror.FieldError
+	var field *problem.FieldError
 	if !errors.As(err, &field) || field.Path != "artifacts[2]" || !strings.Contains(field.What, "artifacts[0]") {
 		t.Errorf("one artifact twice: %v", err)
 	}

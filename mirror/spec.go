@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // APIVersion and SpecKind head every packhof.yaml.
@@ -75,137 +77,122 @@ const (
 	defaultMemory   = Size(4 << 30)
 )
 
-// FieldError says which field of a Spec is wrong. Path is as in YAML, such as
-// artifacts[2].platforms[0]; whoever has the file adds the line.
-type FieldError struct {
-	Path, What, Fix string
-}
-
-func (e *FieldError) Error() string { return e.Path + ": " + e.What }
-
-// Field gives path and text for whoever knows the file.
-func (e *FieldError) Field() (path, what string) { return e.Path, e.What }
-
-// Code is the stable code of this error.
-func (e *FieldError) Code() string { return "config/invalid" }
-
-// Remedy says what to write instead.
-func (e *FieldError) Remedy() string { return e.Fix }
-
 // SetDefaults fills what may be left out.
 func (s *Spec) SetDefaults() {
-	setDefault(&s.Key, defaultKey)
-	setDefault(&s.Trust, defaultTrust)
-	setDefault(&s.Store, defaultStore)
-	setDefault(&s.ValidFor, defaultValidFor)
-	setDefault(&s.Scan.Timeout, defaultTimeout)
-	setDefault(&s.Scan.Memory, defaultMemory)
+	s.Key = cmp.Or(s.Key, defaultKey)
+	s.Trust = cmp.Or(s.Trust, defaultTrust)
+	s.Store = cmp.Or(s.Store, defaultStore)
+	s.ValidFor = cmp.Or(s.ValidFor, defaultValidFor)
+	s.Scan.Timeout = cmp.Or(s.Scan.Timeout, defaultTimeout)
+	s.Scan.Memory = cmp.Or(s.Scan.Memory, defaultMemory)
 	for i := range s.Artifacts {
 		a := &s.Artifacts[i]
 		if a.Kind == "" && a.Image != "" {
 			a.Kind = bundle.Image
 		}
-		setDefault(&a.Kind, bundle.Files)
+		a.Kind = cmp.Or(a.Kind, bundle.Files)
 	}
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// Validate finds the first wrong field.
+// Validate finds every wrong field: the error is a *problem.FieldError, or
+// joins several.
 func (s *Spec) Validate() error {
-	switch {
-	case s.APIVersion != APIVersion:
-		return &FieldError{"apiVersion", fmt.Sprintf("%q is not known", s.APIVersion), "write  apiVersion: " + APIVersion}
-	case s.Kind != SpecKind:
-		return &FieldError{"kind", fmt.Sprintf("%q is not known", s.Kind), "write  kind: " + SpecKind}
-	case !bundle.ValidChannel(s.Channel):
-		return &FieldError{"channel", fmt.Sprintf("%q cannot name a channel", s.Channel), "use up to 40 of a-z, 0-9 and hyphens, such as plant-7"}
-	case s.ValidFor < Span(time.Hour) || s.ValidFor > Span(maxValidFor):
-		return &FieldError{"validFor", fmt.Sprintf("%s is not between 1h and 400d", s.ValidFor), "write  validFor: 30d"}
-	case bundle.CheckText(s.Note) != nil:
-		return &FieldError{"note", bundle.CheckText(s.Note).Error(), "shorten it"}
-	case len(s.Artifacts) == 0:
-		return &FieldError{"artifacts", "there are none", "add one, such as  - image: docker.io/library/debian:12"}
+	var wrong problem.Fields
+	if s.APIVersion != APIVersion {
+		wrong.Add("apiVersion", fmt.Sprintf("%q is not known", s.APIVersion), "write  apiVersion: "+APIVersion)
+	}
+	if s.Kind != SpecKind {
+		wrong.Add("kind", fmt.Sprintf("%q is not known", s.Kind), "write  kind: "+SpecKind)
+	}
+	if !bundle.ValidChannel(s.Channel) {
+		wrong.Add("channel", fmt.Sprintf("%q cannot name a channel", s.Channel), "use up to 40 of a-z, 0-9 and hyphens, such as plant-7")
+	}
+	if s.ValidFor < Span(time.Hour) || s.ValidFor > Span(maxValidFor) {
+		wrong.Add("validFor", fmt.Sprintf("%s is not between 1h and 400d", s.ValidFor), "write  validFor: 30d")
+	}
+	if err := bundle.CheckText(s.Note); err != nil {
+		wrong.Add("note", err.Error(), "shorten it")
 	}
 	for i, gate := range s.Audience {
 		if !bundle.ValidGateID(gate) {
-			return &FieldError{fmt.Sprintf("audience[%d]", i), fmt.Sprintf("%q is no gate id", gate), "take the id from the gate's enrol.json"}
+			wrong.Add(fmt.Sprintf("audience[%d]", i), fmt.Sprintf("%q is no gate id", gate), "take the id from the gate's enrol.json")
 		}
 	}
 	for _, host := range slices.Sorted(maps.Keys(s.Hosts)) {
 		if host == "" || strings.ContainsAny(host, "/ @") {
-			return &FieldError{"hosts." + host, "this is no host and no host:port", "write the host alone, such as registry.example:5000"}
+			wrong.Add("hosts."+host, "this is no host and no host:port", "write the host alone, such as registry.example:5000")
 		}
 	}
-	return s.validateArtifacts()
-}
-
-func (s *Spec) validateArtifacts() error {
+	if len(s.Artifacts) == 0 {
+		wrong.Add("artifacts", "there are none", "add one, such as  - image: docker.io/library/debian:12")
+	}
 	for i := range s.Artifacts {
-		if err := s.Artifacts[i].validate(fmt.Sprintf("artifacts[%d]", i)); err != nil {
-			return err
-		}
+		s.Artifacts[i].validate(fmt.Sprintf("artifacts[%d]", i), &wrong)
 	}
-	return nil
+	return wrong.Err()
 }
 
-func (a *ArtifactSpec) validate(path string) error {
+func (a *ArtifactSpec) validate(path string, wrong *problem.Fields) {
 	var given []string
 	for _, from := range []struct{ key, value string }{{"image", a.Image}, {"dir", a.Dir}, {"file", a.File}, {"url", a.URL}} {
 		if from.value != "" {
 			given = append(given, from.key)
 		}
 	}
+	if len(given) != 1 { // what else is right depends on it
+		wrong.Add(path, fmt.Sprintf("exactly one of image, dir, file and url is needed, got %d", len(given)), "say where the artifact comes from, once")
+		return
+	}
 	allowed := []bundle.Kind{bundle.Model, bundle.Dataset, bundle.Files}
 	if a.Image != "" {
 		allowed = []bundle.Kind{bundle.Image}
 	}
-	switch {
-	case len(given) != 1:
-		return &FieldError{path, fmt.Sprintf("exactly one of image, dir, file and url is needed, got %d", len(given)), "say where the artifact comes from, once"}
-	case !slices.Contains(allowed, a.Kind):
-		return &FieldError{path + ".kind", fmt.Sprintf("a %s cannot come from %s", a.Kind, given[0]), fmt.Sprintf("write  kind: %s", allowed[len(allowed)-1])}
-	case a.Image == "" && a.Name == "":
-		return &FieldError{path, "it has no name", "add  name: …"}
-	case a.Image == "" && a.Version == "":
-		return &FieldError{path, "it has no version", "add  version: …"}
-	case a.Image == "" && len(a.Platforms) > 0:
-		return &FieldError{path + ".platforms", "only images have platforms", "leave it out"}
+	if !slices.Contains(allowed, a.Kind) {
+		wrong.Add(path+".kind", fmt.Sprintf("a %s cannot come from %s", a.Kind, given[0]), fmt.Sprintf("write  kind: %s", allowed[len(allowed)-1]))
 	}
 	if a.Image == "" {
-		if err := bundle.CheckArtifactName(a.Name, a.Version); err != nil {
-			return &FieldError{path, err.Error(), "use a shorter name or version, without control characters"}
-		}
+		a.validateNames(path, wrong)
 	}
 	if strings.Contains(a.Dir+a.File, "://") {
-		return &FieldError{path, "an address stands where a path belongs", "write it as  url:"}
+		wrong.Add(path, "an address stands where a path belongs", "write it as  url:")
 	}
-	return a.validateURL(path)
+	a.validateURL(path, wrong)
 }
 
-func (a *ArtifactSpec) validateURL(path string) error {
+// validateNames is about what only an image need not say.
+func (a *ArtifactSpec) validateNames(path string, wrong *problem.Fields) {
+	if a.Name == "" {
+		wrong.Add(path, "it has no name", "add  name: …")
+	}
+	if a.Version == "" {
+		wrong.Add(path, "it has no version", "add  version: …")
+	}
+	if a.Name != "" && a.Version != "" {
+		if err := bundle.CheckArtifactName(a.Name, a.Version); err != nil {
+			wrong.Add(path, err.Error(), "use a shorter name or version, without control characters")
+		}
+	}
+	if len(a.Platforms) > 0 {
+		wrong.Add(path+".platforms", "only images have platforms", "leave it out")
+	}
+}
+
+func (a *ArtifactSpec) validateURL(path string, wrong *problem.Fields) {
 	if a.URL == "" {
 		if a.SHA256 != "" {
-			return &FieldError{path + ".sha256", "only a file behind a url has one", "leave it out"}
+			wrong.Add(path+".sha256", "only a file behind a url has one", "leave it out")
 		}
-		return nil
+		return
 	}
 	if _, err := cas.ParseHex(a.SHA256); err != nil {
-		return &FieldError{path + ".sha256", "it must be 64 lower-case hex digits", "take it from the publisher of the file"}
+		wrong.Add(path+".sha256", "it must be 64 lower-case hex digits", "take it from the publisher of the file")
 	}
 	u, err := url.Parse(a.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" {
-		return &FieldError{path + ".url", fmt.Sprintf("%q is no https address without credentials", a.URL), "write it as https://host/path"}
+		wrong.Add(path+".url", fmt.Sprintf("%q is no https address without credentials", a.URL), "write it as https://host/path")
+	} else if u.RawQuery != "" {
+		wrong.Add(path+".url", "it has a query (?…), which may hold credentials and would travel in the bundle", "download the file yourself and name it as  file:")
 	}
-	if u.RawQuery != "" {
-		return &FieldError{path + ".url", "it has a query (?…), which may hold credentials and would travel in the bundle", "download the file yourself and name it as  file:"}
-	}
-	return nil
 }
 
 // Request turns the artifact into what a source is asked, and says which

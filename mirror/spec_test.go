@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
 )
@@ -77,7 +78,7 @@ func TestSpecFindsTheField(t *testing.T) {
 		s := goodSpec()
 		c.change(s)
 		err := s.Validate()
-		var field *mirror.FieldError
+		var field *problem.FieldError
 		if !errors.As(err, &field) || field.Path != c.path || field.Remedy() == "" || codeOf(err) != "config/invalid" {
 			t.Errorf("%s: %v, want %s", name, err, c.path)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // configKind heads every gate.yaml, beside apiVersion.
@@ -79,122 +81,102 @@ const (
 	typeS3       = "s3"
 )
 
-// fieldError says which field of a gate.yaml is wrong, with its path as in
-// YAML; whoever has the file adds the line.
-type fieldError struct{ path, what, fix string }
-
-func (e *fieldError) Error() string { return e.path + ": " + e.what }
-
-// Field gives path and text for whoever knows the file.
-func (e *fieldError) Field() (path, what string) { return e.path, e.what }
-
-// Code is the stable code of this error.
-func (e *fieldError) Code() string { return "config/invalid" }
-
-// Remedy says what to write instead.
-func (e *fieldError) Remedy() string { return e.fix }
-
 func (c *config) setDefaults() {
-	setDefault(&c.Listen, "127.0.0.1:8443")
-	setDefault(&c.TLS.Certificate, "tls/cert.pem")
-	setDefault(&c.TLS.Key, "tls/key.pem")
-	one := 1
-	setDefault(&c.Approvals.Allow, &one)
-	setDefault(&c.Approvals.Review, &one)
-	setDefault(&c.Policy, "policy")
-	setDefault(&c.Judge.Timeout, duration(10*time.Second))
-	setDefault(&c.Judge.Memory, size(512<<20))
+	one, naming := 1, gate.DefaultNaming()
+	c.Listen = cmp.Or(c.Listen, "127.0.0.1:8443")
+	c.TLS.Certificate = cmp.Or(c.TLS.Certificate, "tls/cert.pem")
+	c.TLS.Key = cmp.Or(c.TLS.Key, "tls/key.pem")
+	c.Approvals.Allow = cmp.Or(c.Approvals.Allow, &one)
+	c.Approvals.Review = cmp.Or(c.Approvals.Review, &one)
+	c.Policy = cmp.Or(c.Policy, "policy")
+	c.Judge.Timeout = cmp.Or(c.Judge.Timeout, duration(10*time.Second))
+	c.Judge.Memory = cmp.Or(c.Judge.Memory, size(512<<20))
 	for i := range c.Destinations {
 		d := &c.Destinations[i]
-		setDefault(&d.Naming.Repository, gate.DefaultNaming().Repository)
-		setDefault(&d.Naming.Tag, gate.DefaultNaming().Tag)
+		d.Naming.Repository = cmp.Or(d.Naming.Repository, naming.Repository)
+		d.Naming.Tag = cmp.Or(d.Naming.Tag, naming.Tag)
 	}
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
+// validate finds every wrong field: the error is a *problem.FieldError, or
+// joins several.
 func (c *config) validate() error {
-	switch {
-	case c.APIVersion != configVersion:
-		return &fieldError{"apiVersion", fmt.Sprintf("%q is not known", c.APIVersion), "write  apiVersion: " + configVersion}
-	case c.Kind != configKind:
-		return &fieldError{"kind", fmt.Sprintf("%q is not known", c.Kind), "write  kind: " + configKind}
-	case *c.Approvals.Allow < 0 || *c.Approvals.Allow > gate.MaxApprovals:
-		return &fieldError{"approvals.allow", fmt.Sprintf("%d is not between 0 and %d", *c.Approvals.Allow, gate.MaxApprovals), "write  allow: 1"}
-	case *c.Approvals.Review < 1 || *c.Approvals.Review > gate.MaxApprovals:
-		return &fieldError{"approvals.review", fmt.Sprintf("%d is not between 1 and %d", *c.Approvals.Review, gate.MaxApprovals), "write  review: 1"}
-	case c.Judge.Timeout < duration(time.Second) || c.Judge.Timeout > duration(10*time.Minute):
-		return &fieldError{"judge.timeout", fmt.Sprintf("%s is not between 1s and 10m", time.Duration(c.Judge.Timeout)), "write  timeout: 10s"}
-	case c.Judge.Memory < 256<<20 || c.Judge.Memory > 64<<30:
-		return &fieldError{"judge.memory", fmt.Sprintf("%d bytes are not between 256MiB and 64GiB", int64(c.Judge.Memory)), "write  memory: 512MiB"}
+	var wrong problem.Fields
+	if c.APIVersion != configVersion {
+		wrong.Add("apiVersion", fmt.Sprintf("%q is not known", c.APIVersion), "write  apiVersion: "+configVersion)
 	}
-	if err := checkListen("listen", c.Listen); err != nil {
-		return err
+	if c.Kind != configKind {
+		wrong.Add("kind", fmt.Sprintf("%q is not known", c.Kind), "write  kind: "+configKind)
 	}
+	if *c.Approvals.Allow < 0 || *c.Approvals.Allow > gate.MaxApprovals {
+		wrong.Add("approvals.allow", fmt.Sprintf("%d is not between 0 and %d", *c.Approvals.Allow, gate.MaxApprovals), "write  allow: 1")
+	}
+	if *c.Approvals.Review < 1 || *c.Approvals.Review > gate.MaxApprovals {
+		wrong.Add("approvals.review", fmt.Sprintf("%d is not between 1 and %d", *c.Approvals.Review, gate.MaxApprovals), "write  review: 1")
+	}
+	if c.Judge.Timeout < duration(time.Second) || c.Judge.Timeout > duration(10*time.Minute) {
+		wrong.Add("judge.timeout", fmt.Sprintf("%s is not between 1s and 10m", time.Duration(c.Judge.Timeout)), "write  timeout: 10s")
+	}
+	if c.Judge.Memory < 256<<20 || c.Judge.Memory > 64<<30 {
+		wrong.Add("judge.memory", fmt.Sprintf("%d bytes are not between 256MiB and 64GiB", int64(c.Judge.Memory)), "write  memory: 512MiB")
+	}
+	wrong.Join(checkListen("listen", c.Listen))
 	names := map[string]bool{gate.DepotName: true}
 	for i, d := range c.Destinations {
 		path := fmt.Sprintf("destinations[%d]", i)
-		if names[d.Name] {
-			return &fieldError{path + ".name", fmt.Sprintf("%q is taken", d.Name), "give each destination a name of its own; depot is the built-in one"}
+		if d.Name != "" && names[d.Name] {
+			wrong.Add(path+".name", fmt.Sprintf("%q is taken", d.Name), "give each destination a name of its own; depot is the built-in one")
 		}
 		names[d.Name] = true
-		if err := d.validate(path); err != nil {
-			return err
-		}
+		d.validate(path, &wrong)
 	}
-	return nil
+	return wrong.Err()
 }
 
 // checkListen refuses what net.Listen would, before anything is opened.
 func checkListen(path, address string) error {
 	i := strings.LastIndexByte(address, ':')
-	if i < 0 {
-		return &fieldError{path, fmt.Sprintf("%q has no port", address), "write  listen: 127.0.0.1:8443"}
+	if i >= 0 {
+		port, err := strconv.ParseUint(address[i+1:], 10, 16)
+		if err == nil && (port != 0 || address[i+1:] == "0") {
+			return nil
+		}
 	}
-	if port, err := strconv.ParseUint(address[i+1:], 10, 16); err != nil || port == 0 && address[i+1:] != "0" {
-		return &fieldError{path, fmt.Sprintf("%q has no port", address), "write  listen: 127.0.0.1:8443"}
-	}
-	return nil
+	return problem.Field(path, fmt.Sprintf("%q has no port", address), "write  listen: 127.0.0.1:8443")
 }
 
-func (d *destinationSpec) validate(path string) error {
+func (d *destinationSpec) validate(path string, wrong *problem.Fields) {
 	if !bundle.ValidChannel(d.Name) {
-		return &fieldError{path + ".name", fmt.Sprintf("%q cannot name a destination", d.Name), "use up to 40 of a-z, 0-9 and inner hyphens"}
+		wrong.Add(path+".name", fmt.Sprintf("%q cannot name a destination", d.Name), "use up to 40 of a-z, 0-9 and inner hyphens")
 	}
 	if len(d.Accepts) == 0 {
-		return &fieldError{path + ".accepts", "there are none", "name kinds of artifacts, such as  accepts: [image]"}
+		wrong.Add(path+".accepts", "there are none", "name kinds of artifacts, such as  accepts: [image]")
 	}
 	for i, kind := range d.Accepts {
 		if !slices.Contains(allKinds(), kind) || slices.Contains(d.Accepts[:i], kind) {
-			return &fieldError{fmt.Sprintf("%s.accepts[%d]", path, i), fmt.Sprintf("%q is no kind of artifact, or stands there twice", kind), "kinds: " + joinKinds(allKinds())}
+			wrong.Add(fmt.Sprintf("%s.accepts[%d]", path, i), fmt.Sprintf("%q is no kind of artifact, or stands there twice", kind), "kinds: "+joinKinds(allKinds()))
 		}
 	}
 	if err := (gate.Naming{Repository: d.Naming.Repository, Tag: d.Naming.Tag}).Check(); err != nil {
-		return &fieldError{path + ".naming", err.Error(), "use {kind}, {name} and {version}"}
+		wrong.Add(path+".naming", err.Error(), "use {kind}, {name} and {version}")
 	}
-	if err := d.Credentials.validate(path + ".credentials"); err != nil {
-		return err
-	}
-	return d.validatePlace(path)
+	d.Credentials.validate(path+".credentials", wrong)
+	d.validatePlace(path, wrong)
 }
 
 // validatePlace makes sure that a destination has the fields of its type and
 // none of another.
-func (d *destinationSpec) validatePlace(path string) error {
+func (d *destinationSpec) validatePlace(path string, wrong *problem.Fields) {
 	registry := []field{{"registry", d.Registry, true}}
 	s3 := []field{{"endpoint", d.Endpoint, true}, {"bucket", d.Bucket, true}, {"prefix", d.Prefix, false}, {"region", d.Region, false}}
 	switch d.Type {
 	case typeRegistry:
-		return checkFields(path, d.Type, registry, s3)
+		checkFields(path, d.Type, registry, s3, wrong)
 	case typeS3:
-		return checkFields(path, d.Type, s3, registry)
+		checkFields(path, d.Type, s3, registry, wrong)
+	default:
+		wrong.Add(path+".type", fmt.Sprintf("%q is no type of destination", d.Type), "types: registry, s3")
 	}
-	return &fieldError{path + ".type", fmt.Sprintf("%q is no type of destination", d.Type), "types: registry, s3"}
 }
 
 // field is a text of a destination.
@@ -203,30 +185,29 @@ type field struct {
 	needed      bool
 }
 
-func checkFields(path, kind string, own, foreign []field) error {
+func checkFields(path, kind string, own, foreign []field, wrong *problem.Fields) {
 	for _, f := range own {
 		if f.needed && f.value == "" {
-			return &fieldError{path, fmt.Sprintf("a destination of type %s needs %s", kind, f.name), "add  " + f.name + ":"}
+			wrong.Add(path, fmt.Sprintf("a destination of type %s needs %s", kind, f.name), "add  "+f.name+":")
 		}
 	}
 	for _, f := range foreign {
 		if f.value != "" {
-			return &fieldError{path + "." + f.name, fmt.Sprintf("a destination of type %s has no %s", kind, f.name), "take it out"}
+			wrong.Add(path+"."+f.name, fmt.Sprintf("a destination of type %s has no %s", kind, f.name), "take it out")
 		}
 	}
-	return nil
 }
 
-func (c *credentials) validate(path string) error {
-	switch {
-	case *c == credentials{}:
-		return nil
-	case c.User == "":
-		return &fieldError{path + ".user", "there is none", "write  user:"}
-	case (c.PasswordFile == "") == (c.PasswordEnv == ""):
-		return &fieldError{path, "exactly one of passwordFile and passwordEnv says where the password is", "write  passwordFile:"}
+func (c *credentials) validate(path string, wrong *problem.Fields) {
+	if *c == (credentials{}) {
+		return
 	}
-	return nil
+	if c.User == "" {
+		wrong.Add(path+".user", "there is none", "write  user:")
+	}
+	if (c.PasswordFile == "") == (c.PasswordEnv == "") {
+		wrong.Add(path, "exactly one of passwordFile and passwordEnv says where the password is", "write  passwordFile:")
+	}
 }
 
 func allKinds() []bundle.Kind {

@@ -98,7 +98,7 @@ func (s *site) secretOf(c credentials) (string, error) {
 // inDestination says of which destination an error is, unless it says so
 // itself.
 func inDestination(i int, err error) error {
-	return &fieldError{fmt.Sprintf("destinations[%d]", i), err.Error(), remedyOf(err)}
+	return problem.Field(fmt.Sprintf("destinations[%d]", i), err.Error(), remedyOf(err))
 }
 
 func remedyOf(err error) string {

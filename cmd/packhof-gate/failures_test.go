@@ -176,6 +176,7 @@ func configFailures() []failure {
 		bad("span of time", withConfig("judge: {timeout: soon}"), "config/invalid"),
 		bad("no memory to judge", withConfig("judge: {memory: 1MiB}"), "config/invalid"),
 		bad("size", withConfig("judge: {memory: much}"), "config/invalid"),
+		bad("several mistakes", withConfig("listen: localhost", "approvals: {allow: many, review: 0}", "jduge: {}", "destinations:", "  - {name: Harbor 1, type: registry, accepts: [image, wheel], bucket: plant}", "  - {type: ftp}"), "config/invalid"),
 		bad("type of a destination", destination("type: ftp", "accepts: [image]"), "config/invalid"),
 		bad("destination without a place", destination("type: registry", "accepts: [image]"), "config/invalid"),
 		bad("destination that accepts nothing", destination("type: registry", "registry: registry.example", "accepts: []"), "config/invalid"),

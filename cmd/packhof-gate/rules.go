@@ -12,6 +12,7 @@ import (
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/policy/judge"
 )
@@ -28,7 +29,7 @@ func (s *site) policyFolder() (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	return "", s.file.Locate(&fieldError{"policy", "there is no folder " + dir, "correct policy, or make the folder, empty if there are no rules of your own:  mkdir " + dir})
+	return "", s.file.Locate(problem.Field("policy", "there is no folder "+dir, "correct policy, or make the folder, empty if there are no rules of your own:  mkdir "+dir))
 }
 
 // provenPolicy is what this gate judges by. Tests of the plant's rules run in

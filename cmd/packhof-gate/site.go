@@ -43,13 +43,12 @@ func (s *site) load() error {
 	if _, err := os.Stat(filepath.Join(s.dir, "enrol.json")); errors.Is(err, fs.ErrNotExist) {
 		return noGate(s.dir)
 	}
-	file, err := cli.LoadConfig(s.configPath(), &s.config)
+	file, err := cli.LoadConfig(s.configPath(), &s.config, func() error { s.config.setDefaults(); return s.config.validate() })
 	if err != nil {
 		return inOurWords(err)
 	}
 	s.file = file
-	s.config.setDefaults()
-	return file.Locate(s.config.validate())
+	return nil
 }
 
 // inOurWords corrects the remedy of a configuration that is missing or empty:

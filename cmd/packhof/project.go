@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,34 +31,29 @@ type project struct {
 	spec   mirror.Spec
 }
 
-func (p *project) load() error {
-	config, err := cli.LoadConfig(p.file, &p.spec)
-	if err != nil {
-		return err
-	}
-	p.config = config
-	p.spec.SetDefaults()
-	if err := p.spec.Validate(); err != nil {
-		return config.Locate(err)
-	}
-	return config.Locate(p.checkOwnFiles())
+func (p *project) load() (err error) {
+	p.config, err = cli.LoadConfig(p.file, &p.spec, func() error {
+		var wrong problem.Fields
+		p.spec.SetDefaults()
+		wrong.Join(p.spec.Validate())
+		wrong.Join(p.checkOwnFiles())
+		return wrong.Err()
+	})
+	return err
 }
 
 // checkOwnFiles refuses to carry a folder in which the project's own key,
 // store, trust or ledger lie: a private key must never travel by mistake.
 func (p *project) checkOwnFiles() error {
+	var wrong problem.Fields
 	own := []string{p.path(p.spec.Key), p.path(p.spec.Store), p.path(p.spec.Trust), p.ledgerPath()}
 	for i, a := range p.spec.Artifacts {
-		if a.Dir == "" {
-			continue
-		}
-		for _, file := range own {
-			if inside(p.path(a.Dir), file) {
-				return &mirror.FieldError{Path: fmt.Sprintf("artifacts[%d].dir", i), What: fmt.Sprintf("the folder holds %s, which must not travel", file), Fix: "name a folder of its own for what is to travel"}
-			}
+		holds := slices.IndexFunc(own, func(file string) bool { return a.Dir != "" && inside(p.path(a.Dir), file) })
+		if holds >= 0 {
+			wrong.Add(fmt.Sprintf("artifacts[%d].dir", i), fmt.Sprintf("the folder holds %s, which must not travel", own[holds]), "name a folder of its own for what is to travel")
 		}
 	}
-	return nil
+	return wrong.Err()
 }
 
 // inside reports whether file lies in dir.
@@ -160,7 +156,7 @@ func (p *project) sources(progress cli.Progress) (map[string]mirror.Source, erro
 		if host.CA != "" {
 			var err error
 			if ca, err = os.ReadFile(p.path(host.CA)); err != nil {
-				return nil, p.config.Locate(&mirror.FieldError{Path: "hosts." + name + ".ca", What: err.Error(), Fix: "name a PEM file"})
+				return nil, p.config.Locate(problem.Field("hosts."+name+".ca", err.Error(), "name a PEM file"))
 			}
 		}
 		registryHosts[name] = registry.Host{PlainHTTP: host.PlainHTTP, CA: ca}

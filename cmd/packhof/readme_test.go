@@ -197,11 +197,7 @@ func TestYAMLExamplesAreValid(t *testing.T) {
 				t.Fatal(err)
 			}
 			var spec mirror.Spec
-			config, err := cli.LoadConfig(path, &spec)
-			if err == nil {
-				spec.SetDefaults()
-				err = config.Locate(spec.Validate())
-			}
+			_, err := cli.LoadConfig(path, &spec, func() error { spec.SetDefaults(); return spec.Validate() })
 			if err != nil {
 				t.Errorf("%s, %s: %v\n%s", p.name, b.heading, err, b.text)
 			}

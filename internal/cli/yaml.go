@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json/jsontext"
-	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +26,9 @@ type ConfigError struct {
 	What         string
 	Fix          string
 	Kind         string // the stable code
+
+	path   string // of the field, if it is about one
+	absent bool   // the field does not stand in the file; the place is that of its parent
 }
 
 func (e *ConfigError) Error() string {
@@ -50,9 +51,11 @@ type Config struct {
 	root ast.Node
 }
 
-// LoadConfig reads strict YAML into a struct with json tags: unknown and
-// duplicate keys and wrong types are errors with line and suggestion.
-func LoadConfig(path string, into any) (*Config, error) {
+// LoadConfig reads strict YAML into a struct with json tags, and then asks
+// check what is wrong with the values: unknown and duplicate keys, wrong types
+// and wrong values are errors with line and suggestion. Of several mistakes all
+// are told, up to maxMistakes, unless the file is no YAML at all.
+func LoadConfig(path string, into any, check func() error) (*Config, error) {
 	b, err := readConfig(path)
 	if err != nil {
 		return nil, err
@@ -79,10 +82,12 @@ func LoadConfig(path string, into any) (*Config, error) {
 	if err != nil {
 		return nil, syntaxError(path, err)
 	}
-	if err := json.Unmarshal(asJSON, into, json.RejectUnknownMembers(true)); err != nil {
-		return nil, c.decodeError(err, reflect.TypeOf(into))
+	mistakes := c.decode(asJSON, into)
+	wrong, err := c.mistakesOf(check())
+	if err != nil {
+		return nil, err
 	}
-	return c, nil
+	return c, mistaken(append(mistakes, withoutEchoes(wrong, mistakes)...))
 }
 
 const maxNesting = 1000
@@ -158,70 +163,6 @@ func syntaxError(path string, err error) error {
 	return e
 }
 
-// decodeError turns an error of the JSON decoder into one about the file.
-func (c *Config) decodeError(err error, t reflect.Type) error {
-	var semantic *json.SemanticError
-	if !errors.As(err, &semantic) {
-		return &ConfigError{File: c.name, What: err.Error(), Kind: "config/syntax"}
-	}
-	var path []string
-	for name := range semantic.JSONPointer.Tokens() {
-		path = append(path, name)
-	}
-	e := &ConfigError{File: c.name, Kind: "config/invalid"}
-	e.Line, e.Column = c.position(path)
-	if errors.Is(err, json.ErrUnknownName) {
-		name := path[len(path)-1]
-		e.Kind, e.What = "config/unknown-key", fmt.Sprintf("unknown key %q", name)
-		names := fieldNames(t, path[:len(path)-1])
-		e.Fix = "known here: " + strings.Join(names, ", ")
-		if near := nearest(name, names); near != "" {
-			e.Fix = fmt.Sprintf("did you mean %q?", near)
-		}
-		return e
-	}
-	e.What = fmt.Sprintf("%s has the wrong form", dotted(path))
-	if semantic.Err != nil {
-		e.What = fmt.Sprintf("%s: %s", dotted(path), semantic.Err)
-	} else if semantic.GoType != nil {
-		e.What = fmt.Sprintf("%s: %s stands where %s belongs", dotted(path), found(semantic.JSONKind), wanted(semantic.GoType))
-		if semantic.GoType.Kind() == reflect.String {
-			e.Fix = "put it in quotes"
-		}
-	}
-	return e
-}
-
-func found(k jsontext.Kind) string {
-	switch k {
-	case jsontext.KindString:
-		return "text"
-	case jsontext.KindNumber:
-		return "a number"
-	case jsontext.KindTrue, jsontext.KindFalse:
-		return "true or false"
-	case jsontext.KindBeginArray:
-		return "a list"
-	case jsontext.KindBeginObject:
-		return "a group of keys"
-	}
-	return "nothing"
-}
-
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "a group of keys"
-	}
-	return "a number"
-}
-
 func dotted(path []string) string {
 	if len(path) == 0 {
 		return "the file"
@@ -241,20 +182,14 @@ func dotted(path []string) string {
 }
 
 // Locate adds file and line to an error that names a field by its path, such
-// as artifacts[2].kind. Other errors pass through.
+// as artifacts[2].kind, or to several that are joined. Other errors pass
+// through.
 func (c *Config) Locate(err error) error {
-	var field interface {
-		coded
-		Field() (path, what string)
-		Remedy() string
+	located, other := c.mistakesOf(err)
+	if other != nil {
+		return other
 	}
-	if !errors.As(err, &field) {
-		return err
-	}
-	path, what := field.Field()
-	e := &ConfigError{File: c.name, What: path + ": " + what, Fix: field.Remedy(), Kind: field.Code()}
-	e.Line, e.Column = c.position(splitPath(path))
-	return e
+	return mistaken(located)
 }
 
 // splitPath undoes dotted. A host name may have dots; position copes.
@@ -263,18 +198,21 @@ func splitPath(path string) []string {
 	return strings.Split(path, ".")
 }
 
-// position finds a field in the file; a missing one is at its parent.
-func (c *Config) position(path []string) (line, column int) {
+// mistakeAt makes a mistake of a field; a missing one is at its parent.
+func (c *Config) mistakeAt(path []string) *ConfigError {
+	e := &ConfigError{File: c.name, path: dotted(path)}
 	node := c.root
 	at := begin(node)
 	for len(path) > 0 {
 		key, value, used := descend(node, path)
 		if used == 0 {
+			e.absent = true
 			break
 		}
 		at, node, path = key, value, path[used:]
 	}
-	return at.Position.Line, at.Position.Column
+	e.Line, e.Column = at.Position.Line, at.Position.Column
+	return e
 }
 
 // begin is where a node begins; for a group of keys the parser names the colon.

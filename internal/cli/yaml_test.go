@@ -32,6 +32,9 @@ type bed struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
+// nothing is wrong with the values.
+func nothing() error { return nil }
+
 func load(t testing.TB, text string) (garden, *Config, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "garden.yaml")
@@ -39,7 +42,7 @@ func load(t testing.TB, text string) (garden, *Config, error) {
 		t.Fatal(err)
 	}
 	var g garden
-	c, err := LoadConfig(path, &g)
+	c, err := LoadConfig(path, &g, nothing)
 	return g, c, err
 }
 
@@ -135,32 +138,24 @@ func TestBillionLaughs(t *testing.T) {
 func TestLoadConfigFiles(t *testing.T) {
 	dir := t.TempDir()
 	var g garden
-	_, err := LoadConfig(filepath.Join(dir, "none.yaml"), &g)
+	_, err := LoadConfig(filepath.Join(dir, "none.yaml"), &g, nothing)
 	if CodeOf(err) != "config/missing" {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := LoadConfig(dir, &g); CodeOf(err) != "config/unreadable" {
+	if _, err := LoadConfig(dir, &g, nothing); CodeOf(err) != "config/unreadable" {
 		t.Errorf("a folder: %v", err)
 	}
 	large := filepath.Join(dir, "large.yaml")
 	if err := os.WriteFile(large, []byte("channel: x #"+strings.Repeat(" ", maxConfig)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadConfig(large, &g); CodeOf(err) != "config/unreadable" {
+	if _, err := LoadConfig(large, &g, nothing); CodeOf(err) != "config/unreadable" {
 		t.Errorf("too large a file: %v", err)
 	}
-	if _, err := LoadConfig(filepath.Join(large, "x"), &g); err == nil {
+	if _, err := LoadConfig(filepath.Join(large, "x"), &g, nothing); err == nil {
 		t.Error("loaded a file below a file")
 	}
 }
-
-// field is an error about a field, as package mirror has them.
-type field struct{ path, what string }
-
-func (f field) Error() string              { return f.path + ": " + f.what }
-func (f field) Field() (path, what string) { return f.path, f.what }
-func (f field) Code() string               { return "config/invalid" }
-func (f field) Remedy() string             { return "mend it" }
 
 func TestLocate(t *testing.T) {
 	_, c, err := load(t, "channel: x\nhosts:\n  a.example:5000: {ca: y}\n  b: {}\nbeds:\n- name: a\n- name: b\n  plants: [c, d]\n")
@@ -171,7 +166,7 @@ func TestLocate(t *testing.T) {
 		"channel": "1:1", "hosts.a.example:5000": "3:3", "hosts.a.example:5000.ca": "3:20", "hosts.b": "4:3", "beds[0]": "6:3", "beds[1].plants[1]": "8:15",
 		"beds[1].labels": "7:3", "beds[9]": "5:1", "count": "1:1", "nowhere.at.all": "1:1", "": "1:1",
 	} {
-		err := c.Locate(fmt.Errorf("wrapped: %w", field{path, "is wrong"}))
+		err := c.Locate(fmt.Errorf("wrapped: %w", problem.Field(path, "is wrong", "mend it")))
 		var e *ConfigError
 		if !errors.As(err, &e) || e.Remedy() != "mend it" {
 			t.Errorf("%s: %v", path, err)
@@ -217,13 +212,13 @@ func FuzzLoadConfig(f *testing.F) {
 			t.Fatal(err)
 		}
 		var g garden
-		c, err := LoadConfig(path, &g)
+		c, err := LoadConfig(path, &g, nothing)
 		var e *ConfigError
 		if err != nil && (!errors.As(err, &e) || e.Code() == "") {
 			t.Errorf("refused without a code: %v", err)
 		}
 		if err == nil {
-			if located := c.Locate(field{"beds[0].name", "x"}); CodeOf(located) != "config/invalid" {
+			if located := c.Locate(problem.Field("beds[0].name", "x", "")); CodeOf(located) != "config/invalid" {
 				t.Errorf("located as %v", located)
 			}
 		}
