@@ -57,8 +57,8 @@ func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, o
 
 // WriteManifest writes the manifest into dir, to lie beside the volume as
 // <channel>-<serial>.packhof.json, or leaves what was there.
-func (p *VolumePlan) WriteManifest(dir string) error {
-	manifest := p.head[0].data
+func (p *SetPlan) WriteManifest(dir string) error {
+	manifest := p.head.Manifest
 	path := filepath.Join(dir, BaseName(p.manifest)+".packhof.json")
 	return mediumError(cas.WriteBytes(path, 0o644, manifest), path, int64(len(manifest)))
 }

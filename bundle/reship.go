@@ -38,23 +38,26 @@ func (s *Sealed) Reship(limits []int64) (*SetPlan, Content, error) {
 
 // checkWholeSets makes sure that of each set here no volume is missing.
 func (s *Sealed) checkWholeSets() error {
-	here := map[Digest][]int{}
-	counts := map[Digest]int{}
-	for _, v := range s.volumes {
-		here[v.info.Set] = append(here[v.info.Set], v.info.Number)
-		counts[v.info.Set] = v.info.Count
-	}
-	for set, numbers := range here {
-		var missing []int
-		for n := 1; n <= counts[set]; n++ {
-			if !slices.Contains(numbers, n) {
-				missing = append(missing, n)
-			}
-		}
-		if len(missing) > 0 {
-			return problem.New("volume/not-complete", "of the %d volumes of the set %s, %d are missing", counts[set], set.Hex()[:8], len(missing)).
-				With(fmt.Sprintf("missing:  %s", NumbersText(missing))).Hint("name the other volumes too, or the folder that they are in")
-		}
+	for set, missing := range missingOf(s.volumes) {
+		return problem.New("volume/not-complete", "of the volumes of the set %s, %d are missing", set.Hex()[:8], len(missing)).
+			With(fmt.Sprintf("missing:  %s", NumbersText(missing))).Hint("name the other volumes too, or the folder that they are in")
 	}
 	return nil
+}
+
+// missingOf lists, for each set of which not all volumes are here, the numbers
+// of the others. The layout of the volumes has been checked.
+func missingOf(volumes []*volume) map[Digest][]int {
+	missing := map[Digest][]int{}
+	for _, v := range volumes {
+		if _, done := missing[v.info.Set]; done {
+			continue
+		}
+		for n := 1; n <= v.info.Count; n++ {
+			if !slices.ContainsFunc(volumes, func(o *volume) bool { return o.info.Set == v.info.Set && o.info.Number == n }) {
+				missing[v.info.Set] = append(missing[v.info.Set], n)
+			}
+		}
+	}
+	return missing
 }

@@ -247,6 +247,24 @@ func (s *Sealed) addSignature(sig Signature) {
 	sortHead(&s.head)
 }
 
+// CameBeside tells whether a signature stands in no volume but lay beside them.
+func (s *Sealed) CameBeside(key string) bool {
+	return !slices.ContainsFunc(s.volumes, func(v *volume) bool {
+		return slices.ContainsFunc(v.head.Signatures, func(sig Signature) bool { return sig.Key == key })
+	})
+}
+
+// MissingVolumes lists the numbers of the volumes that are not here, of the sets
+// of which others are.
+func (b *Bundle) MissingVolumes() []int {
+	missing := []int{}
+	for _, numbers := range missingOf(b.sealed.volumes) {
+		missing = append(missing, numbers...)
+	}
+	slices.Sort(missing)
+	return slices.Compact(missing)
+}
+
 // Volumes lists the volumes of a bundle that are here, in the order of their
 // numbers; a Sealed that is not verified yet knows none.
 func (b *Bundle) Volumes() []VolumeState {

@@ -98,6 +98,9 @@ func (p *SetPlan) ID() Digest { return p.info.Set }
 // IsComplete tells whether the set brings all content.
 func (p *SetPlan) IsComplete() bool { return p.info.isComplete(p.manifest) }
 
+// Manifest is the identity of the bundle.
+func (p *SetPlan) Manifest() Digest { return p.head.Digest() }
+
 // ManifestUnsafe is the manifest that is being shipped, for the exporter's own
 // report: nobody has vouched for it here. Callers do not change it.
 func (p *SetPlan) ManifestUnsafe() *Manifest { return p.manifest }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
@@ -29,6 +28,7 @@ type Exporter struct {
 
 	AllowIncomplete bool // seal without artifacts that could not be fetched; the manifest says which
 	NoReadback      bool
+	VolumeSizes     []int64 // largest sizes of the volumes, as bundle.SetOptions.Limits; none for one volume
 
 	// Warn is told of what is worth knowing and no error, with evidence; nil
 	// tells nobody.
@@ -42,16 +42,19 @@ type Summary struct {
 	Epoch      int64             `json:"epoch"`
 	Serial     int64             `json:"serial"`
 	Resealed   bool              `json:"sealedBefore"` // the serial was sealed by an earlier export
-	Path       string            `json:"path"`
-	Bytes      int64             `json:"bytes"` // of the file at Path
+	Set        cas.Digest        `json:"set"`      // id of the volume set
+	Complete   bool              `json:"complete"` // the set brings all content
+	Path       string            `json:"path"`     // of the first volume
+	Bytes      int64             `json:"bytes"`    // of all volumes
+	Volumes    []bundle.Written  `json:"volumes"`
 	Artifacts  int               `json:"artifacts"`
 	Blobs      int64             `json:"blobs"`
 	NoSBOM     []bundle.SBOM     `json:"withoutSBOM,omitempty"`
 	Incomplete []bundle.Omission `json:"incomplete,omitempty"`
 }
 
-// Export does exactly the lock and writes <channel>-<serial>.tar and
-// <channel>-<serial>.packhof.json into dir. The serial is bound to its
+// Export does exactly the lock and writes <channel>-<serial>.tar, or the volumes
+// of a set, and <channel>-<serial>.packhof.json into dir. The serial is bound to its
 // manifest in the ledger before the first byte is written, so that no second
 // content can ever go out under it. Running it again gives the same bytes.
 func (e *Exporter) Export(ctx context.Context, l *Lock, dir string) (*Summary, error) {
@@ -87,13 +90,17 @@ func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) 
 	if err := e.prove(head); err != nil {
 		return err
 	}
-	if err := checkTarget(dir, head, l); err != nil {
+	set, err := bundle.PlanSet(head, bundle.SetOptions{Limits: e.VolumeSizes})
+	if err != nil {
+		return err
+	}
+	if err := checkTarget(set, dir, head, l); err != nil {
 		return err
 	}
 	if err := e.seal(l, head.Digest()); err != nil {
 		return err
 	}
-	return e.write(ctx, head, dir, s)
+	return e.write(ctx, set, dir, s)
 }
 
 // check finds what would make all the work useless, before any of it.
@@ -294,8 +301,16 @@ func (e *Exporter) prove(head bundle.Head) error {
 
 // checkTarget refuses to replace a bundle of the same serial that has another
 // manifest: somebody may have carried it away already.
-func checkTarget(dir string, head bundle.Head, l *Lock) error {
-	path := filepath.Join(dir, bundle.BaseName(&bundle.Manifest{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial})+".tar")
+func checkTarget(set *bundle.SetPlan, dir string, head bundle.Head, l *Lock) error {
+	for _, path := range set.Paths(dir) {
+		if err := checkVolumeTarget(path, head, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkVolumeTarget(path string, head bundle.Head, l *Lock) error {
 	if _, err := os.Lstat(path); isMissing(err) {
 		return nil
 	} else if err != nil {
@@ -323,14 +338,14 @@ func (e *Exporter) heal(ctx context.Context, err error) error {
 	if !errors.As(err, &corrupt) {
 		return err
 	}
-	dropped, dropErr := e.Store.DropIfRotten(ctx, corrupt.Want)
+	dropped, dropErr := e.Store.DropIfRotten(ctx, corrupt.Blob())
 	if dropErr != nil {
 		return errors.Join(err, dropErr)
 	}
 	if !dropped {
 		return err // the store's copy is sound, or there is none: the source is to blame
 	}
-	return problem.New("store/rotten", "the blob %s in the store was damaged; it is dropped now", corrupt.Want).
+	return problem.New("store/rotten", "the blob %s in the store was damaged; it is dropped now", corrupt.Blob()).
 		With(corrupt.Evidence()...).Hint("run the same command again: it is fetched again; look after the disk of %s", e.Store.Dir())
 }
 
@@ -429,23 +444,17 @@ func (e *Exporter) head(ctx context.Context, l *Lock, manifest []byte) (bundle.H
 	return h, nil
 }
 
-func (e *Exporter) write(ctx context.Context, head bundle.Head, dir string, s *Summary) error {
-	plan, err := bundle.PlanComplete(head)
+func (e *Exporter) write(ctx context.Context, set *bundle.SetPlan, dir string, s *Summary) error {
+	var err error
+	s.Volumes, err = set.WriteTo(ctx, dir, bundle.StoreContent(e.Store), bundle.SetWriteOptions{NoReadback: e.NoReadback, Begin: e.beginVolume})
 	if err != nil {
 		return err
 	}
-	steps := plan.Size()
-	if !e.NoReadback {
-		steps *= 2
+	for _, v := range s.Volumes {
+		s.Bytes += v.Size
 	}
-	item := e.Progress.Start("write "+plan.FileName(), steps)
-	s.Path, err = plan.WriteTo(ctx, dir, bundle.StoreContent(e.Store), bundle.WriteOptions{NoReadback: e.NoReadback, Observe: item.Advance})
-	item.Done(err)
-	if err != nil {
-		return err
-	}
-	s.Bytes, s.Manifest = plan.Size(), head.Digest()
-	m := plan.ManifestUnsafe() // our own
+	s.Path, s.Set, s.Complete, s.Manifest = s.Volumes[0].Path, set.ID(), set.IsComplete(), set.Manifest()
+	m := set.ManifestUnsafe() // our own
 	s.Artifacts, s.Blobs, s.Incomplete = len(m.Artifacts), m.Totals.Files, m.Incomplete
 	for _, a := range m.Artifacts {
 		for _, entry := range a.SBOM {
@@ -454,5 +463,10 @@ func (e *Exporter) write(ctx context.Context, head bundle.Head, dir string, s *S
 			}
 		}
 	}
-	return plan.WriteManifest(dir)
+	return set.WriteManifest(dir)
+}
+
+func (e *Exporter) beginVolume(name string, steps int64) (observe func(int64), done func(error)) {
+	item := e.Progress.Start("write "+name, steps)
+	return item.Advance, item.Done
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/mirror"
@@ -19,6 +20,7 @@ type exportOptions struct {
 	noScan          bool
 	noReadback      bool
 	allowIncomplete bool
+	volumeSize      string
 }
 
 func newExport(p *project) *cobra.Command {
@@ -43,6 +45,7 @@ EXIT STATUS
 	}
 	flags := c.Flags()
 	flags.StringVar(&o.to, "to", ".", "`folder` to write to, such as /media/usb")
+	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file: 4GiB-1, fat32, dvd, or a list such as 4GiB,16GiB")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and fetch, seal and write nothing")
 	flags.BoolVar(&o.noScan, "no-scan", false, "make no SBOMs; the bundle says so")
 	flags.BoolVar(&o.noReadback, "no-readback", false, "do not read the bundle back from the medium")
@@ -77,6 +80,11 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 	}
 	if e.Ledger, err = mirror.OpenLedger(p.ledgerPath(), p.spec.Channel); err != nil {
 		return err
+	}
+	if o.volumeSize != "" {
+		if e.VolumeSizes, err = bundle.ParseVolumeSizes(o.volumeSize); err != nil {
+			return err
+		}
 	}
 	if o.noScan {
 		e.NoScan = "not asked for: exported with --no-scan"
@@ -123,11 +131,22 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		p.warn(fmt.Sprintf("left out %s: %s", omitted.Name, omitted.Reason), nil)
 	}
 	return p.app.Print("Export", s, func(w io.Writer) {
-		fmt.Fprintf(w, "wrote %s  (%s, %s, %s)\n", s.Path, cli.Bytes(s.Bytes), cli.Count(s.Artifacts, "artifact"), cli.Count(int(s.Blobs), "blob"))
+		next := s.Path
+		for _, v := range s.Volumes[1:] {
+			next += " " + v.Path
+		}
+		if len(s.Volumes) == 1 {
+			fmt.Fprintf(w, "wrote %s  (%s, %s, %s)\n", s.Path, cli.Bytes(s.Bytes), cli.Count(s.Artifacts, "artifact"), cli.Count(int(s.Blobs), "blob"))
+		} else {
+			for _, v := range s.Volumes {
+				fmt.Fprintf(w, "wrote %s  (%s)\n", v.Path, cli.Bytes(v.Size))
+			}
+			fmt.Fprintf(w, "%d volumes, %s, %s, %s\n", len(s.Volumes), cli.Bytes(s.Bytes), cli.Count(s.Artifacts, "artifact"), cli.Count(int(s.Blobs), "blob"))
+		}
 		state := "sealed now"
 		if s.Resealed {
 			state = "sealed before; the same bytes (to send what has changed since: packhof plan)"
 		}
-		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nnext:  packhof verify %s\n", s.Serial, s.Channel, state, s.Manifest, s.Path)
+		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nnext:  packhof verify %s\n", s.Serial, s.Channel, state, s.Manifest, next)
 	})
 }

@@ -20,40 +20,48 @@ import (
 type verifyOptions struct {
 	trust      string
 	showCosign bool
+	jobs       int
 }
 
 func newVerify(p *project) *cobra.Command {
 	var o verifyOptions
 	c := &cobra.Command{
-		Use:   "verify BUNDLE",
+		Use:   "verify BUNDLE...",
 		Short: "Prove signatures and every byte of a bundle",
 		Long: `Prove that a bundle is genuine (enough of the right keys have signed its
 manifest) and whole (every byte is the one that the manifest promises).
 
+A bundle may come as several volumes, with any names. Name them all, or the
+folder that they are in; a part of them is checked as far as it goes.
+
 EXIT STATUS
-   0  genuine and whole
+   0  genuine, and every byte that is here is the right one
   10  not genuine
   11  damaged
   others as in  packhof help exit-codes`,
 		Example: `  packhof verify /media/usb/plant-7-000042.tar
   packhof verify --trust trust /media/usb/plant-7-000042.tar
   packhof verify --show-cosign /media/usb/plant-7-000042.tar > check.sh`,
-		Args: cli.Needs("the bundle"),
-		RunE: func(c *cobra.Command, args []string) error { return runVerify(p, c, args[0], o) },
+		Args: cli.NeedsSome("the bundle"),
+		RunE: func(c *cobra.Command, args []string) error { return runVerify(p, c, args, o) },
 	}
 	c.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")
+	c.Flags().IntVar(&o.jobs, "jobs", 0, "how many `cores` hash; 0 is all of them, 1 is best for a disk that seeks slowly")
 	c.Flags().BoolVar(&o.showCosign, "show-cosign", false, "print how cosign, tar and sha256sum check it, and stop")
 	return c
 }
 
 // verifyDocument is what "verify" prints.
 type verifyDocument struct {
-	File     string        `json:"file"`
-	OK       bool          `json:"ok"`
-	Manifest bundle.Digest `json:"manifest"`
-	Channel  string        `json:"channel"`
-	Serial   int64         `json:"serial"`
-	Checks   []check       `json:"checks"`
+	File     string               `json:"file"`
+	OK       bool                 `json:"ok"`
+	Manifest bundle.Digest        `json:"manifest"`
+	Channel  string               `json:"channel"`
+	Serial   int64                `json:"serial"`
+	Volumes  []bundle.VolumeState `json:"volumes"`
+	Missing  []int                `json:"missing"` // numbers of the volumes of these sets that are not here
+	Lacking  int64                `json:"lacking"` // bytes of the bundle that are in no volume here
+	Checks   []check              `json:"checks"`
 }
 
 type check struct {
@@ -76,18 +84,18 @@ func (p *project) trustFor(dir string) (*mirror.TrustFolder, error) {
 	return p.trust()
 }
 
-func runVerify(p *project, c *cobra.Command, path string, o verifyOptions) (err error) {
+func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (err error) {
 	folder, err := p.trustFor(o.trust)
 	if err != nil {
 		return err
 	}
-	sealed, damage := bundle.OpenFile(path)
-	if sealed == nil {
-		return damage
+	sealed, err := oneBundle(paths)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	if o.showCosign {
-		return p.printCosign(sealed, folder, path)
+		return p.printCosign(sealed, folder, paths)
 	}
 	b, err := p.genuine(sealed, folder)
 	if err != nil {
@@ -95,28 +103,71 @@ func runVerify(p *project, c *cobra.Command, path string, o verifyOptions) (err 
 	}
 	m := b.Manifest()
 	progress := p.app.Progress()
-	item := progress.Start("verify "+filepath.Base(path), m.Totals.Bytes)
-	err = b.Check(c.Context(), item.Advance)
+	item := progress.Start("verify "+filepath.Base(paths[0]), m.Totals.Bytes-lacking(b))
+	err = b.CheckOn(c.Context(), o.jobs, item.Advance)
 	item.Done(err)
 	progress.Close()
 	if err != nil {
 		return err
 	}
-	doc := verifyDocument{File: path, OK: true, Manifest: b.Digest(), Channel: m.Channel, Serial: m.Serial, Checks: []check{
+	doc := verification(b, paths[0])
+	return p.app.Print("Verification", doc, doc.table)
+}
+
+// lacking is how many bytes of the bundle are in none of the volumes here.
+func lacking(b *bundle.Bundle) (bytes int64) {
+	for _, p := range b.Lacks() {
+		bytes += p.Length
+	}
+	return bytes
+}
+
+func verification(b *bundle.Bundle, path string) verifyDocument {
+	m := b.Manifest()
+	doc := verifyDocument{
+		File: path, OK: true, Manifest: b.Digest(), Channel: m.Channel, Serial: m.Serial,
+		Volumes: b.Volumes(), Missing: b.MissingVolumes(), Lacking: lacking(b),
+	}
+	lacks := b.Lacks()
+	container, blobs := "strict profile, complete, in the one order", fmt.Sprintf("%d of %d, %s", m.Totals.Files, m.Totals.Files, cli.Bytes(m.Totals.Bytes))
+	artifacts := fmt.Sprintf("%d, each whole from its root", len(m.Artifacts))
+	if len(doc.Volumes) > 1 || len(doc.Missing) > 0 {
+		container = fmt.Sprintf("%s, strict profile, in the one order", cli.Count(len(doc.Volumes), "volume"))
+	}
+	if len(lacks) > 0 {
+		blobs = fmt.Sprintf("%s of %s are here", cli.Bytes(m.Totals.Bytes-doc.Lacking), cli.Bytes(m.Totals.Bytes))
+		artifacts = fmt.Sprintf("%d, described from their roots as far as that is here", len(m.Artifacts))
+	}
+	doc.Checks = []check{
 		{"trust root", "ok", fmt.Sprintf("version %d, revocations version %d", b.Voucher().RootVersion(), b.Voucher().RevocationsVersion())},
 		{"signatures", "ok", signers(b)},
-		{"container", "ok", "strict profile, complete, in the one order"},
-		{"blobs", "ok", fmt.Sprintf("%d of %d, %s", m.Totals.Files, m.Totals.Files, cli.Bytes(m.Totals.Bytes))},
-		{"artifacts", "ok", fmt.Sprintf("%d, each whole from its root", len(m.Artifacts))},
-	}}
-	return p.app.Print("Verification", doc, func(w io.Writer) {
-		fmt.Fprintf(w, "genuine and whole: %s, serial %d\n", m.Channel, m.Serial)
-		rows := [][]string{}
-		for _, c := range doc.Checks {
-			rows = append(rows, []string{"  " + c.Name, c.Result, c.Detail})
-		}
-		cli.Table(w, rows)
-	})
+		{"container", "ok", container},
+		{"blobs", "ok", blobs},
+		{"artifacts", "ok", artifacts},
+	}
+	return doc
+}
+
+func (d verifyDocument) table(w io.Writer) {
+	switch {
+	case len(d.Missing) > 0:
+		fmt.Fprintf(w, "genuine, and sound as far as it is here: %s, serial %d\n", d.Channel, d.Serial)
+	case d.Lacking > 0:
+		fmt.Fprintf(w, "genuine, and this set is whole: %s, serial %d\n", d.Channel, d.Serial)
+	default:
+		fmt.Fprintf(w, "genuine and whole: %s, serial %d\n", d.Channel, d.Serial)
+	}
+	rows := [][]string{}
+	for _, c := range d.Checks {
+		rows = append(rows, []string{"  " + c.Name, c.Result, c.Detail})
+	}
+	cli.Table(w, rows)
+	switch {
+	case len(d.Missing) > 0:
+		fmt.Fprintf(w, "not here: volume %s of %d, with what is lacking\n", bundle.NumbersText(d.Missing), d.Volumes[0].Count)
+	case d.Lacking > 0:
+		fmt.Fprintf(w, "the set brings a part: %s of the bundle come with other sets, or are at the gate\n", cli.Bytes(d.Lacking))
+	}
 }
 
 // genuine applies the trust documents of the head and checks the signatures.
@@ -144,8 +195,11 @@ func compareBlobs() []string {
 }
 
 // printCosign shows how a stranger checks signature and content without us.
-func (p *project) printCosign(sealed *bundle.Sealed, folder *mirror.TrustFolder, path string) error {
-	lines := []string{"set -e", "tar -xf " + signing.ShellQuote(path)}
+func (p *project) printCosign(sealed *bundle.Sealed, folder *mirror.TrustFolder, paths []string) error {
+	lines := []string{"set -e"}
+	for _, path := range paths {
+		lines = append(lines, "tar -xf "+signing.ShellQuote(path))
+	}
 	for _, s := range sealed.Head().Signatures {
 		parsed, err := signing.ParseBundle(s.Bytes)
 		if err != nil {
@@ -157,6 +211,9 @@ func (p *project) printCosign(sealed *bundle.Sealed, folder *mirror.TrustFolder,
 			continue
 		}
 		entry := "signatures/" + s.Key + ".sigstore.json"
+		if sealed.CameBeside(s.Key) {
+			lines = append(lines, fmt.Sprintf("mkdir -p signatures; printf '%%s' %s > %s", signing.ShellQuote(string(s.Bytes)), entry))
+		}
 		lines = append(lines, fmt.Sprintf("printf '%%s' %s > %s.pub", signing.ShellQuote(string(key.Public.PEM())), s.Key))
 		lines = append(lines, signing.CosignCommands(signing.CosignFiles{
 			Payload: "packhof.json", Bundle: entry, PublicKey: s.Key + ".pub", TrustedRoot: "trusted_root.json",

@@ -189,6 +189,12 @@ type shown struct{ cli.Progress }
 
 func (s shown) Start(what string, bytes int64) mirror.Item { return s.Progress.Start(what, bytes) }
 
+// volume shows the writing of one volume, for bundle.SetWriteOptions.
+func (s shown) volume(name string, steps int64) (func(n int64), func(error)) {
+	item := s.Progress.Start("write "+name, steps)
+	return item.Advance, item.Done
+}
+
 // signer opens the private key.
 func (p *project) signer(ctx context.Context) (signing.Signer, error) {
 	path := p.path(p.spec.Key)

@@ -26,6 +26,17 @@ func Needs(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// NeedsSome checks that a command gets at least one argument, which what says in
+// words.
+func NeedsSome(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage(c, fmt.Sprintf("%s needs %s:  %s", c.Name(), what, written(c)))
+		}
+		return nil
+	}
+}
+
 // written is how a command is written: its first example, or else the names of
 // its arguments.
 func written(c *cobra.Command) string {

@@ -1,0 +1,120 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// Written is a volume on a medium.
+type Written struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+}
+
+// SetWriteOptions says how a set is written to a medium.
+type SetWriteOptions struct {
+	NoReadback bool // do not read the volumes back from the medium
+	// Begin is told of each volume before it is written, with how many bytes
+	// will be written and read back, and gives whom to tell of them and of the
+	// end; nil tells nobody.
+	Begin func(name string, steps int64) (observe func(n int64), done func(error))
+}
+
+// WriteTo writes every volume of the set into dir, as VolumePlan.WriteTo does,
+// after it has made sure that all of them have room and that nothing else
+// stands under their names.
+func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o SetWriteOptions) ([]Written, error) {
+	volumes := make([]*VolumePlan, p.Count())
+	var need int64
+	for i := range volumes {
+		v, err := p.Volume(i + 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.checkTarget(filepath.Join(dir, v.FileName())); err != nil {
+			return nil, err
+		}
+		volumes[i] = v
+		need += v.missing(dir)
+	}
+	if err := checkSpace(dir, need); err != nil {
+		return nil, err
+	}
+	var written []Written
+	for _, v := range volumes {
+		path, err := v.writeObserved(ctx, dir, content, o)
+		if err != nil {
+			return written, err
+		}
+		written = append(written, Written{Path: path, Size: v.size})
+	}
+	return written, nil
+}
+
+func (p *VolumePlan) writeObserved(ctx context.Context, dir string, content Content, o SetWriteOptions) (string, error) {
+	opts := WriteOptions{NoReadback: o.NoReadback}
+	if o.Begin == nil {
+		return p.WriteTo(ctx, dir, content, opts)
+	}
+	steps := p.size
+	if !o.NoReadback {
+		steps *= 2
+	}
+	observe, done := o.Begin(p.FileName(), steps)
+	opts.Observe = observe
+	path, err := p.WriteTo(ctx, dir, content, opts)
+	done(err)
+	return path, err
+}
+
+// missing is how many bytes of the volume an interrupted export has not written
+// to dir yet.
+func (p *VolumePlan) missing(dir string) int64 {
+	u := unfinished{path: filepath.Join(dir, p.FileName())}
+	info, err := os.Lstat(u.partial())
+	if err != nil {
+		return p.size
+	}
+	return p.size - u.remembered(p, info.Size()).Position
+}
+
+// Paths are where the volumes of the set would lie in dir.
+func (p *SetPlan) Paths(dir string) []string {
+	paths := make([]string, p.Count())
+	for i := range paths {
+		paths[i] = filepath.Join(dir, p.info.numbered(i+1).fileName(p.manifest))
+	}
+	return paths
+}
+
+// checkTarget refuses to replace a file that is no volume of the same bundle.
+func (p *SetPlan) checkTarget(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	taken := problem.New("medium/taken", "%s is there and is no volume of this bundle", path).Hint("remove it, or write to another folder with --to")
+	if !info.Mode().IsRegular() {
+		return taken
+	}
+	there, _ := OpenFile(path)
+	if there == nil {
+		return taken
+	}
+	digest := there.head.Digest()
+	if err := there.Close(); err != nil {
+		return err
+	}
+	if digest != p.head.Digest() {
+		return taken.With("want:  "+p.head.Digest().String(), "got:   "+digest.String())
+	}
+	return nil
+}

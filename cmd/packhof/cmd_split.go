@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// reshipOptions are those of split and join.
+type reshipOptions struct {
+	to         string
+	size       string // of the volumes; empty for one
+	dryRun     bool
+	noReadback bool
+}
+
+func (o *reshipOptions) flags(c *cobra.Command) {
+	c.Flags().StringVar(&o.to, "to", ".", "`folder` to write to")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
+	c.Flags().BoolVar(&o.noReadback, "no-readback", false, "do not read the volumes back from the medium")
+}
+
+func newSplit(p *project) *cobra.Command {
+	var o reshipOptions
+	c := &cobra.Command{
+		Use:   "split BUNDLE...",
+		Short: "Write a bundle as volumes that fit on smaller media",
+		Long: `Write what a bundle holds as a set of volumes, each at most as large as asked
+for. Its signatures stay valid, those that lie beside it are folded in. Every
+volume can be checked and received alone, in any order. Sizes are as for
+packhof export --volume-size.`,
+		Example: `  packhof split --volume-size fat32 --to /media/usb out/plant-7-000042.tar
+  packhof split --volume-size 4GiB,16GiB --dry-run out/plant-7-000042.tar`,
+		Args: cli.NeedsSome("the bundle"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.size == "" {
+				return problem.New("usage", "split needs the largest size of a volume").Hint("packhof split --volume-size fat32 %s", args[0])
+			}
+			return runReship(p, c.Context(), args, o)
+		},
+	}
+	c.Flags().StringVar(&o.size, "volume-size", "", "largest `size` of each volume: 4GiB-1, fat32, dvd, or a list")
+	o.flags(c)
+	return c
+}
+
+func newJoin(p *project) *cobra.Command {
+	var o reshipOptions
+	c := &cobra.Command{
+		Use:   "join VOLUME|FOLDER...",
+		Short: "Write the volumes of a bundle as one file",
+		Long: `Write what the volumes of a bundle hold as one file. They may have any names
+and lie in several folders. Signatures that lie beside them are folded in.`,
+		Example: `  packhof join --to out /media/usb
+  packhof join stick-1/plant-7-000042.v0001.tar stick-2/plant-7-000042.v0002.tar`,
+		Args: cli.NeedsSome("the volumes, or the folder that they are in"),
+		RunE: func(c *cobra.Command, args []string) error { return runReship(p, c.Context(), args, o) },
+	}
+	o.flags(c)
+	return c
+}
+
+// reshipDocument is what split and join print.
+type reshipDocument struct {
+	Manifest bundle.Digest    `json:"manifest"`
+	Set      bundle.Digest    `json:"set"`
+	Complete bool             `json:"complete"` // the set brings all content of the bundle
+	Volumes  []bundle.Written `json:"volumes"`
+	DryRun   bool             `json:"dryRun"`
+}
+
+func runReship(p *project, ctx context.Context, paths []string, o reshipOptions) (err error) {
+	var limits []int64
+	if o.size != "" {
+		if limits, err = bundle.ParseVolumeSizes(o.size); err != nil {
+			return err
+		}
+	}
+	if info, err := os.Stat(o.to); err != nil || !info.IsDir() {
+		return problem.New("usage", "%s is not a folder to write to", o.to).Hint("mount the medium there, or make the folder: mkdir %s", o.to)
+	}
+	sealed, err := oneBundle(paths)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sealed.Close()) }()
+	set, content, err := sealed.Reship(limits)
+	if err != nil {
+		return err
+	}
+	doc := reshipDocument{Manifest: set.Manifest(), Set: set.ID(), Complete: set.IsComplete(), DryRun: o.dryRun}
+	if o.dryRun {
+		doc.Volumes, err = plannedVolumes(set, o.to)
+	} else {
+		progress := p.app.Progress()
+		doc.Volumes, err = set.WriteTo(ctx, o.to, content, bundle.SetWriteOptions{NoReadback: o.noReadback, Begin: shown{progress}.volume})
+		progress.Close()
+	}
+	if err != nil {
+		return err
+	}
+	return p.app.Print("VolumeSet", doc, doc.table)
+}
+
+// oneBundle finds the one bundle whose volumes lie at the paths.
+func oneBundle(paths []string) (*bundle.Sealed, error) {
+	found, err := bundle.Find(paths...)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(found.Bundles) == 1:
+		return found.Bundles[0], nil
+	case len(found.Bundles) == 0 && len(found.Damaged) > 0:
+		return nil, errors.Join(found.Damaged...)
+	case len(found.Bundles) == 0:
+		return nil, problem.New("volume/none", "there is no bundle in %s", strings.Join(paths, ", ")).
+			Hint("a bundle is a file such as plant-7-000042.tar, written by  packhof export")
+	}
+	p := problem.New("volume/several", "there are %d bundles in %s", len(found.Bundles), strings.Join(paths, ", ")).Hint("name the volumes of one of them")
+	var closed []error
+	for i, s := range found.Bundles {
+		if i < maxNamed {
+			p = p.With("found:  " + s.Name())
+		}
+		closed = append(closed, s.Close())
+	}
+	return nil, errors.Join(append([]error{p}, closed...)...)
+}
+
+// maxNamed is how many of many things a message names.
+const maxNamed = 10
+
+func plannedVolumes(set *bundle.SetPlan, dir string) ([]bundle.Written, error) {
+	volumes := []bundle.Written{}
+	for i, path := range set.Paths(dir) {
+		plan, err := set.Volume(i + 1)
+		if err != nil {
+			return nil, err
+		}
+		volumes = append(volumes, bundle.Written{Path: path, Size: plan.Size()})
+	}
+	return volumes, nil
+}
+
+func (d reshipDocument) table(w io.Writer) {
+	verb := "wrote"
+	if d.DryRun {
+		verb = "would write"
+	}
+	for _, v := range d.Volumes {
+		fmt.Fprintf(w, "%s %s  (%s)\n", verb, v.Path, cli.Bytes(v.Size))
+	}
+	fmt.Fprintf(w, "set %s of the bundle %s\n", d.Set.Short(), d.Manifest)
+	if !d.Complete {
+		fmt.Fprintln(w, "the set brings a part of the content, as what it was made of did")
+	}
+	if d.DryRun {
+		fmt.Fprintln(w, "dry run: nothing was written")
+	}
+}
