@@ -1,8 +1,8 @@
-// Package download ends downloads that stand still, for every source that
-// reads over HTTP.
+// Package download is what all clients that speak HTTP have in common: it ends
+// downloads that stand still, and says whether and when to try again.
 //
-// It never retries, never looks into what arrives and knows no host: it only
-// says where a body broke off.
+// It never makes a request, never looks into what arrives and knows no host: it
+// only says where a body broke off, and how long to wait.
 package download
 
 import (

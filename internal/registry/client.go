@@ -67,7 +67,7 @@ func New(config Config) (*Client, error) {
 		config.Keychain = authn.DefaultKeychain
 	}
 	if config.Sleep == nil {
-		config.Sleep = sleep
+		config.Sleep = download.Sleep
 	}
 	if config.Stall == 0 {
 		config.Stall = time.Minute

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
@@ -32,7 +31,7 @@ func (c *Client) failure(ctx context.Context, what string, ref Reference, err er
 	// a signature. Of two attempts with two schemes, this is the first.
 	var wrapped *url.Error
 	if !errors.As(err, &wrapped) {
-		return problem.New("registry/protocol", "%s: %s does not answer as a registry does: %w", what, ref.Host, cleaned{err}).
+		return problem.New("registry/protocol", "%s: %s does not answer as a registry does: %w", what, ref.Host, problem.Foreign(err)).
 			Hint("check that %s is the host of a registry", ref.Host)
 	}
 	var ours *problem.Problem
@@ -46,7 +45,7 @@ func unreachable(what string, ref Reference, err error) error {
 	var authority x509.UnknownAuthorityError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	because := cleaned{err}
+	because := problem.Foreign(err)
 	switch {
 	case errors.As(err, &authority):
 		return problem.New("registry/tls-unknown-authority", "%s: nothing here vouches for the certificate of %s: %w", what, ref.Host, because).
@@ -66,7 +65,7 @@ func plainRefused(host string) error {
 }
 
 func noCredentials(host string, err error) error {
-	return problem.New("registry/credentials", "the credentials for %s cannot be read: %w", host, cleaned{err}).
+	return problem.New("registry/credentials", "the credentials for %s cannot be read: %w", host, problem.Foreign(err)).
 		Hint("repair config.json in DOCKER_CONFIG (or ~/.docker), or run  docker login %s", host)
 }
 
@@ -84,7 +83,7 @@ func refused(ref Reference, status int, at string, said []string, retryAfter str
 		return notFound(at, said, "%s is not there", ref)
 	case status == http.StatusTooManyRequests:
 		if retryAfter != "" {
-			evidence = append(evidence, "retry after: "+line(retryAfter))
+			evidence = append(evidence, "retry after: "+problem.Line(retryAfter))
 		}
 		return problem.New("registry/rate-limited", "%s lets us read no more for now: %s", ref.Host, ref).
 			With(evidence...).Hint("wait, or run  docker login %s  for a higher limit", ref.Host)
@@ -116,14 +115,14 @@ func message(resp *http.Response) []string {
 	if json.Unmarshal(b, &told) != nil || len(told.Errors) == 0 {
 		return nil
 	}
-	return []string{"said:  " + line(told.Errors[0].Code+": "+told.Errors[0].Message)}
+	return []string{"said:  " + problem.Line(told.Errors[0].Code+": "+told.Errors[0].Message)}
 }
 
 func said(diagnostics []transport.Diagnostic) []string {
 	if len(diagnostics) == 0 {
 		return nil
 	}
-	return []string{"said:  " + line(string(diagnostics[0].Code)+": "+diagnostics[0].Message)}
+	return []string{"said:  " + problem.Line(string(diagnostics[0].Code)+": "+diagnostics[0].Message)}
 }
 
 func requestURL(req *http.Request) string {
@@ -131,24 +130,4 @@ func requestURL(req *http.Request) string {
 		return "?"
 	}
 	return bare(req.URL)
-}
-
-// cleaned is an error whose text may repeat what a server said, such as the
-// names in its certificate.
-type cleaned struct{ err error }
-
-func (c cleaned) Error() string { return line(c.err.Error()) }
-func (c cleaned) Unwrap() error { return c.err }
-
-const maxLine = 200
-
-// line makes foreign text fit for a terminal: printable, one line, short.
-func line(s string) string {
-	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool {
-		return !unicode.IsPrint(r) || unicode.IsSpace(r)
-	}), " ")
-	if runes := []rune(s); len(runes) > maxLine {
-		return string(runes[:maxLine-1]) + "…"
-	}
-	return s
 }

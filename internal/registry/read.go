@@ -81,7 +81,7 @@ func (c *Client) Manifest(ctx context.Context, ref Reference, d Descriptor, limi
 	}
 	if contentType != "" && contentType != d.MediaType {
 		return nil, problem.New("registry/media-type", "%s is sent as another media type than it is listed as", at).
-			With("want:  "+line(d.MediaType), "got:   "+line(contentType))
+			With("want:  "+problem.Line(d.MediaType), "got:   "+problem.Line(contentType))
 	}
 	return b, nil
 }

@@ -2,47 +2,24 @@ package registry
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/packhof/packhof/internal/download"
 )
 
 // Attempts is how often a request is made, and how often whoever reads a Blob
 // begins again when it breaks off.
 const Attempts = 5
 
-const (
-	firstWait     = 500 * time.Millisecond
-	longestWait   = 20 * time.Second
-	maxRetryAfter = time.Minute
-)
+const maxRetryAfter = time.Minute
 
 // Pause waits as long as a client should after its attempt number attempt
 // (1, 2, …) failed: exponentially longer, with jitter.
 func (c *Client) Pause(ctx context.Context, attempt int) error {
-	return c.config.Sleep(ctx, backOff(attempt))
-}
-
-func backOff(attempt int) time.Duration {
-	wait := min(firstWait<<min(attempt-1, 10), longestWait)
-	return wait/2 + rand.N(wait/2)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return c.config.Sleep(ctx, download.BackOff(attempt))
 }
 
 // retrier makes a GET or HEAD again when the answer says that later may be
@@ -61,7 +38,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		if attempt == Attempts || req.Context().Err() != nil || !worthRetrying(resp, err) {
 			return resp, err
 		}
-		wait := backOff(attempt)
+		wait := download.BackOff(attempt)
 		if resp != nil {
 			wait = max(wait, retryAfter(resp.Header))
 			discard(resp)
@@ -74,28 +51,12 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func worthRetrying(resp *http.Response, err error) bool {
 	if err != nil {
-		return !isFinal(err)
+		return !download.IsFinal(err)
 	}
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
-	}
-	return false
-}
-
-// isFinal reports errors that the next attempt would meet again.
-func isFinal(err error) bool {
-	var certificate *tls.CertificateVerificationError
-	var authority x509.UnknownAuthorityError
-	var record tls.RecordHeaderError
-	var alert tls.AlertError
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &certificate), errors.As(err, &authority), errors.As(err, &record), errors.As(err, &alert):
-		return true
-	case errors.As(err, &dns):
-		return dns.IsNotFound
 	}
 	return false
 }

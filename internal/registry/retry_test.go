@@ -30,36 +30,3 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 }
-
-func TestBackOffGrowsAndIsBounded(t *testing.T) {
-	for attempt := 1; attempt < 100; attempt++ {
-		got := backOff(attempt)
-		if got < firstWait/2 || got > longestWait {
-			t.Fatalf("after attempt %d: %s", attempt, got)
-		}
-		if attempt == 4 && got < 2*time.Second {
-			t.Errorf("after attempt 4 only %s", got)
-		}
-	}
-}
-
-func TestLine(t *testing.T) {
-	for in, want := range map[string]string{
-		"manifest unknown":            "manifest unknown",
-		"two\nlines\r\n":              "two lines",
-		"\x1b[31mred\x1b[0m\a":        "[31mred [0m",
-		"right-to-left \u202egnp.exe": "right-to-left gnp.exe",
-		"not utf-8 \xff":              "not utf-8 ?",
-	} {
-		if got := line(in); got != want {
-			t.Errorf("line(%q) = %q, want %q", in, got, want)
-		}
-	}
-	long := make([]byte, 5000)
-	for i := range long {
-		long[i] = 'x'
-	}
-	if got := []rune(line(string(long))); len(got) != maxLine {
-		t.Errorf("a long line is cut to %d characters, want %d", len(got), maxLine)
-	}
-}

@@ -68,13 +68,13 @@ func (w *Writer) beginUpload(ctx context.Context, doing string) (*url.URL, error
 	discard(resp)
 	location, err := resp.Location() // relative ones resolved
 	if err != nil {
-		return nil, w.protocol("it does not say where to upload to: %w", cleaned{err})
+		return nil, w.protocol("it does not say where to upload to: %w", problem.Foreign(err))
 	}
 	// Registries behind a proxy often have the scheme wrong.
 	location.Scheme = req.URL.Scheme
 	if origin(location) != origin(req.URL) {
-		return nil, problem.New("registry/redirect-refused", "%s wants an upload to be sent to %s", w.ref.Host, line(location.Host)).
-			With("from:  "+bare(req.URL), "to:    "+line(bare(location)))
+		return nil, problem.New("registry/redirect-refused", "%s wants an upload to be sent to %s", w.ref.Host, problem.Line(location.Host)).
+			With("from:  "+bare(req.URL), "to:    "+problem.Line(bare(location)))
 	}
 	return location, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/download"
 	"github.com/packhof/packhof/internal/problem"
 )
 
@@ -263,7 +264,7 @@ func (w *Writer) mayPass(ctx context.Context, err error) bool {
 	if _, ok := errors.AsType[*problem.Problem](err); ok {
 		return false
 	}
-	return !isFinal(err)
+	return !download.IsFinal(err)
 }
 
 // explain gives an error the form in which people meet it.

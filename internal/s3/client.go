@@ -110,7 +110,7 @@ func New(config Config) (*Client, error) {
 		MaxRetries: 1,
 	})
 	if err != nil {
-		return nil, badConfig("the endpoint %q: %w", config.Endpoint, cleaned{err})
+		return nil, badConfig("the endpoint %q: %w", config.Endpoint, problem.Foreign(err))
 	}
 	return &Client{
 		config: config, host: endpoint.Host, prefix: prefix, api: *api, transport: transport, copyLimit: maxServerCopy,
@@ -131,7 +131,7 @@ func withDefaults(config Config) Config {
 		config.InFlight = defaultInFlight
 	}
 	if config.Sleep == nil {
-		config.Sleep = sleep
+		config.Sleep = download.Sleep
 	}
 	if config.Stall == 0 {
 		config.Stall = time.Minute

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/minio/minio-go/v7"
 
@@ -50,11 +49,11 @@ func (c *Client) failure(ctx context.Context, what string, err error) error {
 		return problem.New("s3/unreachable", "%s: the answer of %s %w", what, c.host, broken).With(broken.Evidence()...).
 			Hint("look at the server and the network, then run it again")
 	}
-	return problem.New("s3/protocol", "%s: %s does not answer as an S3 server does: %w", what, c.host, cleaned{err})
+	return problem.New("s3/protocol", "%s: %s does not answer as an S3 server does: %w", what, c.host, problem.Foreign(err))
 }
 
 func (c *Client) unreachable(what string, err error) error {
-	because := cleaned{err}
+	because := problem.Foreign(err)
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	record, isRecord := errors.AsType[tls.RecordHeaderError](err)
@@ -80,9 +79,9 @@ func (c *Client) unreachable(what string, err error) error {
 func (c *Client) refused(what string, answer minio.ErrorResponse) error {
 	at := fmt.Sprintf("%s: %s", what, c.host)
 	p := explain(at, c.config.Bucket, answer)
-	evidence := []string{fmt.Sprintf("answer: %d %s", answer.StatusCode, line(answer.Code))}
+	evidence := []string{fmt.Sprintf("answer: %d %s", answer.StatusCode, problem.Line(answer.Code))}
 	if answer.Message != "" {
-		evidence = append(evidence, "said:   "+line(answer.Message))
+		evidence = append(evidence, "said:   "+problem.Line(answer.Message))
 	}
 	return p.With(evidence...)
 }
@@ -101,7 +100,7 @@ func explain(at, bucket string, answer minio.ErrorResponse) *problem.Problem {
 	case "AuthorizationHeaderMalformed", "InvalidRegion", "PermanentRedirect":
 		p := problem.New("s3/region", "%s belongs to another region than the one in the settings", at)
 		if answer.Region != "" {
-			return p.Hint("set the region to %s", line(answer.Region))
+			return p.Hint("set the region to %s", problem.Line(answer.Region))
 		}
 		return p
 	case "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded", "InsufficientCapacity":
@@ -132,23 +131,4 @@ func explainStatus(at string, answer minio.ErrorResponse) *problem.Problem {
 
 func full(at string) *problem.Problem {
 	return problem.New("s3/full", "%s has no space left", at).Hint("make space on the server, or raise the quota, then run it again")
-}
-
-// cleaned is an error whose text may repeat what a server said.
-type cleaned struct{ err error }
-
-func (c cleaned) Error() string { return line(c.err.Error()) }
-func (c cleaned) Unwrap() error { return c.err }
-
-const maxLine = 200
-
-// line makes foreign text fit for a terminal: printable, one line, short.
-func line(s string) string {
-	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool {
-		return !unicode.IsPrint(r) || unicode.IsSpace(r)
-	}), " ")
-	if runes := []rune(s); len(runes) > maxLine {
-		return string(runes[:maxLine-1]) + "…"
-	}
-	return s
 }

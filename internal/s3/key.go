@@ -81,5 +81,5 @@ func (c *Client) Location(key string) string { return c.named(c.prefix + key) }
 
 // named is an object for messages.
 func (c *Client) named(full string) string {
-	return "s3://" + c.config.Bucket + "/" + line(full) + " at " + c.host
+	return "s3://" + c.config.Bucket + "/" + problem.Line(full) + " at " + c.host
 }

@@ -60,7 +60,7 @@ func (c *Client) list(ctx context.Context, what, prefix string, perPage int) ite
 
 func (c *Client) disorder(what, last, key string) error {
 	return problem.New("s3/protocol", "%s: %s lists names out of order or that were not asked for", what, c.host).
-		With("last:  "+line(last), "next:  "+line(key))
+		With("last:  "+problem.Line(last), "next:  "+problem.Line(key))
 }
 
 // Delete takes an object away. One that is not there is as good.

@@ -117,7 +117,7 @@ func (c *Client) rest(what string, found minio.ObjectInfo, offset int64) (total 
 	first, last, total, ok := parseContentRange(header)
 	if !ok || first != offset || last != total-1 || found.Size != total-offset {
 		return 0, problem.New("s3/protocol", "%s: %s sends another range than it was asked for", what, c.host).
-			With(fmt.Sprintf("want:  from byte %d to the end", offset), "got:   "+line(header))
+			With(fmt.Sprintf("want:  from byte %d to the end", offset), "got:   "+problem.Line(header))
 	}
 	return total, nil
 }

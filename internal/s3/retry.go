@@ -2,15 +2,10 @@ package s3
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -19,11 +14,6 @@ import (
 
 // Attempts is how often a request is made before its failure is reported.
 const Attempts = 5
-
-const (
-	firstWait   = 500 * time.Millisecond
-	longestWait = 20 * time.Second
-)
 
 // attempt makes a request until it succeeds, fails for good or has failed
 // Attempts times. request is told its number, counted from 1; what it sends
@@ -37,25 +27,9 @@ func (c *Client) attempt(ctx context.Context, what string, request func(number i
 		if number == Attempts || ctx.Err() != nil || !worthRetrying(err) {
 			return c.failure(ctx, what, err)
 		}
-		if err := c.config.Sleep(ctx, backOff(number)); err != nil {
+		if err := c.config.Sleep(ctx, download.BackOff(number)); err != nil {
 			return c.failure(ctx, what, err)
 		}
-	}
-}
-
-func backOff(number int) time.Duration {
-	wait := min(firstWait<<min(number-1, 10), longestWait)
-	return wait/2 + rand.N(wait/2)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
@@ -67,7 +41,7 @@ func worthRetrying(err error) bool {
 		return true
 	}
 	wrapped, ok := errors.AsType[*url.Error](err)
-	return ok && !isFinal(wrapped.Err)
+	return ok && !download.IsFinal(wrapped.Err)
 }
 
 // isPassing tells the answers after which the same request may succeed.
@@ -88,19 +62,4 @@ func isPassing(answer minio.ErrorResponse) bool {
 // spoiltOnTheWay are the answers to bytes other than those we hashed.
 var spoiltOnTheWay = []string{
 	"BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch",
-}
-
-// isFinal reports errors that the next attempt would meet again.
-func isFinal(err error) bool {
-	if errors.Is(err, http.ErrSchemeMismatch) {
-		return true
-	}
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return dns.IsNotFound
-	}
-	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
-	_, record := errors.AsType[tls.RecordHeaderError](err)
-	_, alert := errors.AsType[tls.AlertError](err)
-	return certificate || authority || record || alert
 }

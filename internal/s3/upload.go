@@ -258,7 +258,7 @@ func (c *Client) confirm(ctx context.Context, what, name string, size int64, dig
 
 func differs(what, want, got string) error {
 	return problem.New("s3/spoilt", "%s: the server has something else than was sent", what).
-		With("want:  "+want, "got:   "+line(got)).
+		With("want:  "+want, "got:   "+problem.Line(got)).
 		Hint("look for what changes it between here and the server")
 }
 

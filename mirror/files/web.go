@@ -45,7 +45,7 @@ type web struct {
 // newWeb makes the client of all addresses. A server that brings nothing for
 // longer than stall is given up.
 func newWeb(hosts map[string]Host, stall time.Duration) (*web, error) {
-	w := &web{hosts: hosts, clients: map[string]*http.Client{}, pause: pause}
+	w := &web{hosts: hosts, clients: map[string]*http.Client{}, pause: download.Sleep}
 	w.other = w.client(nil, stall)
 	for name, host := range hosts {
 		if len(host.CA) == 0 {
@@ -196,17 +196,6 @@ func worthRetrying(err error) bool {
 		return coded.Code() == "source/unreachable" || coded.Code() == "source/failed" || coded.Code() == "source/rate-limited"
 	}
 	return false
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // fetchURL brings the one file behind the address of p into the store. It is

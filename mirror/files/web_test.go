@@ -14,6 +14,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/download"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
 	"github.com/packhof/packhof/mirror/sourcetest"
@@ -320,13 +321,10 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	fs, s, _ := server(t, content)
 	fs.SetFault(testkit.Refuse(testkit.Everything, 503, ""))
 	ctx, cancel := context.WithCancel(t.Context())
-	s.web.pause = func(ctx context.Context, _ time.Duration) error { cancel(); return pause(ctx, time.Hour) }
+	s.web.pause = func(ctx context.Context, _ time.Duration) error { cancel(); return download.Sleep(ctx, time.Hour) }
 	_, err := s.Resolve(ctx, ask(fs.URL()+"/dir/driver.run", content), storeOf(t))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped while it waits: %v", err)
-	}
-	if err := pause(t.Context(), time.Nanosecond); err != nil {
-		t.Error(err)
 	}
 }
 
