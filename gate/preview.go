@@ -121,8 +121,13 @@ type Verification struct {
 
 // VerificationCheck is one thing that was proven.
 type VerificationCheck struct {
-	Name   string `json:"name"`
-	Detail string `json:"detail"`
+	Name   string   `json:"name"`
+	Detail string   `json:"detail"` // for people; English
+	Said   Sentence `json:"said"`   // the same
+}
+
+func held(name string, s Sentence) VerificationCheck {
+	return VerificationCheck{name, s.String(), s}
 }
 
 // VerifyFile proves signatures, audience, freshness and every byte of a bundle
@@ -156,25 +161,26 @@ func (g *Gate) VerifyFile(ctx context.Context, by Actor, path string, observe fu
 	return &Verification{
 		File: sealed.Name(), OK: true, Manifest: a.bundle.Digest(), Channel: m.Channel, Serial: m.Serial,
 		Checks: []VerificationCheck{
-			{"trust root", fmt.Sprintf("version %d, revocations version %d", voucher.RootVersion(), voucher.RevocationsVersion())},
-			{"signatures", signersText(a.bundle)},
-			{"audience", g.id},
-			{"freshness", freshnessText(m, a.fresh)},
-			{"blobs", fmt.Sprintf("%d of %d, %d bytes", m.Totals.Files, m.Totals.Files, m.Totals.Bytes)},
-			{"artifacts", fmt.Sprintf("%d, each whole from its root", len(m.Artifacts))},
+			held("trust root", said("version {version}, revocations version {revocations}", "version", voucher.RootVersion(), "revocations", voucher.RevocationsVersion())),
+			held("signatures", said("{signers}", "signers", signersText(a.bundle))),
+			held("audience", said("{gate}", "gate", g.id)),
+			held("freshness", freshnessSaid(m, a.fresh)),
+			held("blobs", said("{n} of {n}, {bytes} bytes", "n", m.Totals.Files, "bytes", m.Totals.Bytes)),
+			held("artifacts", said("{n}, each whole from its root", "n", len(m.Artifacts))),
 		},
 	}, nil
 }
 
-func freshnessText(m *bundle.Manifest, f freshness) string {
-	place := fmt.Sprintf("%s, epoch %d, serial %d", m.Channel, m.Epoch, m.Serial)
+func freshnessSaid(m *bundle.Manifest, f freshness) Sentence {
+	place := []any{"channel", m.Channel, "epoch", m.Epoch, "serial", fmt.Sprint(m.Serial)}
 	switch {
 	case f.again:
-		return place + ", accepted before"
+		return said("{channel}, epoch {epoch}, serial {serial}, accepted before", place...)
 	case f.fills:
-		return place + ", was missing"
+		return said("{channel}, epoch {epoch}, serial {serial}, was missing", place...)
 	case len(f.missing) > 0:
-		return fmt.Sprintf("%s, %d serials before it never arrived", place, len(f.missing))
+		return counted(len(f.missing), "{channel}, epoch {epoch}, serial {serial}, {n} serial before it never arrived",
+			"{channel}, epoch {epoch}, serial {serial}, {n} serials before it never arrived", place...)
 	}
-	return place + ", follows what was accepted"
+	return said("{channel}, epoch {epoch}, serial {serial}, follows what was accepted", place...)
 }

@@ -45,7 +45,8 @@ const (
 type Action struct {
 	Name   Name   `json:"name"`
 	Effect Effect `json:"effect"`
-	Bytes  int64  `json:"bytes"`            // what has to be moved at most
+	Bytes  int64  `json:"bytes"`            // of what is not under the name yet, at most
+	Blobs  int    `json:"blobs,omitzero"`   // of these, where the destination knows
 	Reason string `json:"reason,omitempty"` // of EffectBlocked
 }
 

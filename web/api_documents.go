@@ -64,6 +64,7 @@ type (
 	versionAnswer struct {
 		Program string `json:"program"`
 		Gate    string `json:"gate"`
+		Address string `json:"address"` // of the screens; "" where nothing serves them
 	}
 	sessionAnswer struct {
 		Account string      `json:"account"`

@@ -110,7 +110,7 @@ func mayRead(who gate.Actor) error {
 }
 
 func (s *server) apiVersion(c echo.Context) error {
-	return answer(c, versionAnswer{s.options.Version, s.gate.ID()})
+	return answer(c, versionAnswer{s.options.Version, s.gate.ID(), s.options.Address})
 }
 
 func (s *server) apiEnrolment(c echo.Context) error {

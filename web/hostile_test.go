@@ -116,7 +116,7 @@ func hostileScreens(s *server, lang, text string) map[string]page {
 		"inbox":               {Body: inboxOf([]gate.Summary{found.Summary}, tabWaiting, gate.Actor{})},
 		"depot":               {Body: depotOf(listing, text)},
 		"system":              {Body: systemView{Gate: text, Checks: []gate.Check{*filled[gate.Check](text)}, Trust: filled[gate.TrustStatus](text)}},
-		"error":               {Body: failureView{Problem: *filled[problemDocument](text), Status: 422}},
+		"error":               {Body: failureView{Problem: *filled[gate.Problem](text), Status: 422}},
 		"login":               {Body: loginView{To: "/", Account: text, Code: "login/failed"}},
 	}
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"embed"
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,49 +20,69 @@ var languageFiles embed.FS
 // languages of the screens; the first one is for who asks for none of them.
 func languages() []string { return []string{"de", "en"} }
 
-// language has every text of the screens in one language, and its ways to
-// write numbers and dates.
-type language struct {
+// Words has every text of the gate in one language, for screens and terminals,
+// and its ways to write numbers and dates.
+type Words struct {
 	code  string
-	texts map[string]string
+	texts map[string]string // of the screens, by key
+	said  map[string]string // of sentences that are English where they are made, by these; nil for English
 	zone  *time.Location
 	now   func() time.Time
 }
 
-func loadLanguage(code string, clock func() time.Time) (*language, error) {
-	b, err := languageFiles.ReadFile("lang/" + code + ".json")
-	if err != nil {
+// LoadWords gives the words of one of the languages "de" and "en".
+func LoadWords(code string, clock func() time.Time) (*Words, error) {
+	l := &Words{code: code, zone: clock().Location(), now: clock}
+	if err := loadTexts(code+".json", &l.texts); err != nil {
 		return nil, err
 	}
-	l := &language{code: code, zone: clock().Location(), now: clock}
-	if err := json.Unmarshal(b, &l.texts); err != nil {
-		return nil, fmt.Errorf("lang/%s.json: %w", code, err)
+	if code == "en" {
+		return l, nil
 	}
-	return l, nil
+	return l, loadTexts("said."+code+".json", &l.said)
+}
+
+func loadTexts(name string, into *map[string]string) error {
+	b, err := languageFiles.ReadFile("lang/" + name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return fmt.Errorf("lang/%s: %w", name, err)
+	}
+	return nil
 }
 
 // text gives the text of a key, its placeholders filled from pairs of a name
 // and a value: text, which is made visible, or a number.
-func (l *language) text(key string, pairs ...any) (string, error) {
+func (l *Words) text(key string, pairs ...any) (string, error) {
 	text, ok := l.texts[key]
 	if !ok {
 		return "", fmt.Errorf("no text %q in %s", key, l.code)
 	}
+	filled, err := l.fill(text, pairs)
+	if err != nil {
+		return "", fmt.Errorf("text %q: %w", key, err)
+	}
+	return filled, nil
+}
+
+func (l *Words) fill(text string, pairs []any) (string, error) {
 	if len(pairs)%2 != 0 {
-		return "", fmt.Errorf("text %q: a placeholder without a value", key)
+		return "", errors.New("a placeholder without a value")
 	}
 	var replace []string
 	for i := 0; i < len(pairs); i += 2 {
 		value, err := l.value(pairs[i+1])
 		if err != nil {
-			return "", fmt.Errorf("text %q: %w", key, err)
+			return "", err
 		}
 		replace = append(replace, "{"+fmt.Sprint(pairs[i])+"}", value)
 	}
 	return strings.NewReplacer(replace...).Replace(text), nil
 }
 
-func (l *language) value(v any) (string, error) {
+func (l *Words) value(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
 		return visible(v), nil
@@ -74,7 +95,7 @@ func (l *language) value(v any) (string, error) {
 }
 
 // count gives the text for one or for several: of key.one or key.other.
-func (l *language) count(key string, n any, pairs ...any) (string, error) {
+func (l *Words) count(key string, n any, pairs ...any) (string, error) {
 	ending := ".other"
 	if n == 1 || n == int64(1) {
 		ending = ".one"
@@ -84,7 +105,7 @@ func (l *language) count(key string, n any, pairs ...any) (string, error) {
 
 // word gives the word for a value of a fixed set, such as a state. One that is
 // in no set is shown as it is.
-func (l *language) word(set string, value any) string {
+func (l *Words) word(set string, value any) string {
 	raw := fmt.Sprint(value)
 	if text, ok := l.texts[wordKey(set, raw)]; ok {
 		return text
@@ -94,7 +115,7 @@ func (l *language) word(set string, value any) string {
 
 // list joins names as people write them: "a, b and c". They are made visible
 // when a text takes them.
-func (l *language) list(names []string) string {
+func (l *Words) list(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
@@ -102,17 +123,10 @@ func (l *language) list(names []string) string {
 	return strings.Join(names[:last], ", ") + l.pick(" und ", " and ") + names[last]
 }
 
-// why says in a sentence what a group of error codes is about; "" where the
-// code's own text has to do.
-func (l *language) why(code string) string {
-	group, _, _ := strings.Cut(code, "/")
-	return l.texts["why."+group]
-}
-
 func wordKey(set, value string) string { return set + "." + strings.ReplaceAll(value, " ", "-") }
 
 // number groups digits by three.
-func (l *language) number(n int64) string {
+func (l *Words) number(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""
 	if n < 0 {
@@ -129,7 +143,7 @@ func (l *language) number(n int64) string {
 }
 
 // size writes bytes in binary units with one decimal.
-func (l *language) size(n int64) string {
+func (l *Words) size(n int64) string {
 	if n < 1024 {
 		return l.number(n) + " B"
 	}
@@ -143,12 +157,12 @@ func (l *language) size(n int64) string {
 }
 
 // date writes a moment in the time of the plant.
-func (l *language) date(t time.Time) string {
+func (l *Words) date(t time.Time) string {
 	return t.In(l.zone).Format(l.pick("02.01.2006, 15:04", "2 Jan 2006, 15:04"))
 }
 
 // age says how long ago something was.
-func (l *language) age(t time.Time) (string, error) {
+func (l *Words) age(t time.Time) (string, error) {
 	d := l.now().Sub(t)
 	switch {
 	case d < time.Minute:
@@ -161,7 +175,7 @@ func (l *language) age(t time.Time) (string, error) {
 	return l.count("age.days", int(d/(24*time.Hour)))
 }
 
-func (l *language) pick(german, english string) string {
+func (l *Words) pick(german, english string) string {
 	if l.code == "de" {
 		return german
 	}

@@ -23,12 +23,12 @@ import (
 	"github.com/packhof/packhof/policy"
 )
 
-func german(t *testing.T) *language  { return mustLoad(t, "de") }
-func english(t *testing.T) *language { return mustLoad(t, "en") }
+func german(t *testing.T) *Words  { return mustLoad(t, "de") }
+func english(t *testing.T) *Words { return mustLoad(t, "en") }
 
-func mustLoad(t *testing.T, code string) *language {
+func mustLoad(t *testing.T, code string) *Words {
 	t.Helper()
-	l, err := loadLanguage(code, testkit.Noon)
+	l, err := LoadWords(code, testkit.Noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +44,8 @@ func wordSets() map[string][]string {
 		"tab":         tabs(),
 		"inbox.empty": tabs(),
 		"level":       texts(levels()...),
+		"proof":       {"trust root", "signatures", "audience", "freshness", "blobs", "artifacts"},
+		"verdict":     texts(policy.Allow, policy.Review, policy.Deny, policy.Failed),
 		"kind":        texts(bundle.Kinds()...),
 		"referrer":    {"sbom", "signature", "attestation", "other"},
 		"change":      {"new", "updated", "unchanged", "removed"},
@@ -52,7 +54,6 @@ func wordSets() map[string][]string {
 		"sbom":        texts(bundle.SBOMPresent, bundle.SBOMAbsent, bundle.SBOMFailed),
 		"event":       caseEvents(),
 		"doctor":      {"data directory", "space", "trust root", "clock", "audit log", "policy", "people", "destinations", "cases"},
-		"why":         {"signing", "audience", "freshness", "volume", "content", "format", "bundle", "policy", "case", "destination", "disk", "login", "request", "interrupted"},
 		"load":        {gate.LoadPut, gate.LoadPublished, gate.LoadVerified},
 		"decided":     texts(gate.Approve, gate.Reject),
 		"check":       {gate.CheckOK, gate.CheckWarning, gate.CheckBad},
@@ -75,7 +76,7 @@ func caseEvents() []string {
 	if err != nil || len(files) == 0 {
 		panic("no sources of the gate")
 	}
-	literal := regexp.MustCompile(`(?:Type:|kind(?:, [a-z]+)? :?=) *"((?:case|load)\.[a-z-]+)"`)
+	literal := regexp.MustCompile(`(?:Type:|kind(?:, [a-z]+)? :?=|logDecision\(ctx, by, r,) *"((?:case|load)\.[a-z-]+)"`)
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -265,6 +266,137 @@ func literalText(e ast.Expr) string {
 	return text
 }
 
+// saidIn finds what is said in English in the sources of a folder: by the gate
+// with said and counted, and as advice of a check; on the terminal with say,
+// many and heads.
+func saidIn(t *testing.T, folder string) []string {
+	files, err := filepath.Glob(folder + "/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sources in %s: %v", folder, err)
+	}
+	var found []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(source, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				found = append(found, saidBy(call)...)
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func saidBy(call *ast.CallExpr) (forms []string) {
+	name := ""
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		name = f.Name
+	case *ast.SelectorExpr:
+		name = f.Sel.Name
+	}
+	first, last := 0, 0
+	switch name {
+	case "said", "say", "Say":
+		last = 1
+	case "counted", "many", "Many":
+		first, last = 1, 3
+	case "found": // a check, and what it advises
+		first, last = 3, 4
+	case "heads":
+		last = len(call.Args)
+	}
+	for i := first; i < min(last, len(call.Args)); i++ {
+		form := literalText(call.Args[i])
+		command := name == "found" && strings.HasPrefix(form, "packhof-gate ") || form == "chmod go= "
+		if form != "" && !command {
+			forms = append(forms, form)
+		}
+	}
+	return forms
+}
+
+// TestEverythingSaidIsTranslated: what the gate and its terminal say in English
+// has a German text with the same placeholders, and no German text is left
+// over.
+func TestEverythingSaidIsTranslated(t *testing.T) {
+	have := german(t).said
+	forms := append(saidIn(t, "../gate"), saidIn(t, "../cmd/packhof-gate")...)
+	if len(forms) < 100 {
+		t.Errorf("only %d forms were found", len(forms))
+	}
+	placeholder := regexp.MustCompile(`\{[a-z]*\}`)
+	for _, form := range forms {
+		text, ok := have[form]
+		if !ok {
+			t.Errorf("%q has no German text", form)
+			continue
+		}
+		inEnglish, inGerman := placeholder.FindAllString(form, -1), placeholder.FindAllString(text, -1)
+		slices.Sort(inEnglish)
+		slices.Sort(inGerman)
+		if diff := cmp.Diff(inEnglish, inGerman); diff != "" {
+			t.Errorf("%q: placeholders differ (en-, de+):\n%s", form, diff)
+		}
+	}
+	for form := range have {
+		if !slices.Contains(forms, form) {
+			t.Errorf("%q is translated and nobody says it", form)
+		}
+	}
+}
+
+func TestSay(t *testing.T) {
+	de, en := german(t), english(t)
+	s := gate.Sentence{Form: "version {version} ends at {at}", Params: map[string]any{"version": 3.0, "at": "2026-11-30T12:00:00Z"}}
+	if got := de.Sentence(s); got != "Fassung 3 läuft am 30.11.2026, 12:00 ab" {
+		t.Errorf("%q", got)
+	}
+	if got := en.Sentence(s); got != "version 3 ends at 30 Nov 2026, 12:00" {
+		t.Errorf("%q", got)
+	}
+	for n, want := range map[int]string{0: "0 Dateien untersucht", 1: "1 Datei untersucht", 2: "2 Dateien untersucht"} {
+		if got := de.Many(n, "{n} file looked into", "{n} files looked into"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := de.Sentence(gate.Sentence{Form: "a rule {that} was", Params: map[string]any{"that": "\u202e"}}); got != "a rule ⟨U+202E⟩ was" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWordsOfProblems(t *testing.T) {
+	de, en := german(t), english(t)
+	if de.Meaning("volume/damaged") == "" || de.Meaning("no/such") != "" || en.Meaning("volume/damaged") != "" {
+		t.Error("the meaning of a code")
+	}
+	for _, c := range []struct {
+		l             *Words
+		code, english string
+		want          string
+		foreign       bool
+	}{
+		{en, "volume/damaged", "copy it again", "copy it again", false},
+		{de, "volume/damaged", "copy it again", "den Datenträger erneut beschreiben lassen", false},
+		{de, "", "set the clock of this machine", "die Uhr dieses Rechners stellen", false},
+		{de, "policy/error", "look there", "look there", true},
+		{de, "", "", "", false},
+	} {
+		if got, foreign := c.l.Remedy(c.code, c.english); got != c.want || foreign != c.foreign {
+			t.Errorf("%s, %s, %q: %q, %v", c.l.code, c.code, c.english, got, foreign)
+		}
+	}
+	if got := de.Evidence([]string{"want:  x"}); got[0] != "erwartet:  x" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestNumbersAndDates(t *testing.T) {
 	moment := time.Date(2026, time.November, 30, 14, 5, 59, 0, time.UTC)
 	for _, c := range []struct{ got, want string }{
@@ -289,7 +421,7 @@ func TestNumbersAndDates(t *testing.T) {
 
 func TestDatesAreInThePlantsTime(t *testing.T) {
 	berlin := time.FixedZone("CET", 3600)
-	l, err := loadLanguage("de", func() time.Time { return testkit.Noon().In(berlin) })
+	l, err := LoadWords("de", func() time.Time { return testkit.Noon().In(berlin) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +443,7 @@ func TestAge(t *testing.T) {
 }
 
 func TestTextFillsPlaceholdersOnce(t *testing.T) {
-	l := &language{code: "en", texts: map[string]string{"k": "{a} and {b}", "one.one": "{n} file", "one.other": "{n} files"}}
+	l := &Words{code: "en", texts: map[string]string{"k": "{a} and {b}", "one.one": "{n} file", "one.other": "{n} files"}}
 	got, err := l.text("k", "a", "{b}\u202e", "b", int64(1234))
 	if err != nil || got != "{b}⟨U+202E⟩ and 1,234" {
 		t.Errorf("%q, %v", got, err)

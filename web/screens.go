@@ -22,7 +22,7 @@ var templateFiles embed.FS
 
 // screens are the templates in one language.
 type screens struct {
-	*language
+	*Words
 	pages map[string]*template.Template // by file name without ending
 }
 
@@ -46,11 +46,11 @@ const (
 )
 
 func loadScreens(lang string, a *assets, clock func() time.Time) (*screens, error) {
-	l, err := loadLanguage(lang, clock)
+	l, err := LoadWords(lang, clock)
 	if err != nil {
 		return nil, err
 	}
-	s := &screens{language: l, pages: map[string]*template.Template{}}
+	s := &screens{Words: l, pages: map[string]*template.Template{}}
 	files, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, err
@@ -72,9 +72,10 @@ func loadScreens(lang string, a *assets, clock func() time.Time) (*screens, erro
 
 func (s *screens) functions(a *assets) template.FuncMap {
 	return template.FuncMap{
-		"t": s.text, "why": s.why, "tn": s.count, "word": s.word,
+		"t": s.text, "tn": s.count, "word": s.word,
 		"show": func(v any) string { return visible(fmt.Sprint(v)) }, "lines": visibleLines,
 		"num":  func(n any) (string, error) { return s.value(n) },
+		"said": s.Sentence, "meaning": s.Meaning, "evidence": s.Evidence, "remedy": s.remedyOf,
 		"size": s.size, "date": s.date, "age": s.age,
 		"day":   func(i bundle.Instant) string { return s.date(i.Time) },
 		"short": shortDigest, "list": s.list, "attached": attached,
@@ -85,6 +86,18 @@ func (s *screens) functions(a *assets) template.FuncMap {
 			return "", fmt.Errorf("no asset %q", name)
 		},
 	}
+}
+
+// remedy is what helps, and the language it is in where that is not the
+// screen's.
+type remedy struct{ Text, Lang string }
+
+func (s *screens) remedyOf(code, english string) remedy {
+	text, foreign := s.Remedy(code, english)
+	if foreign {
+		return remedy{text, "en"}
+	}
+	return remedy{text, s.code}
 }
 
 // shortDigest is enough of a digest to tell two apart at a glance. The whole
@@ -129,7 +142,7 @@ func accountOf(who gate.Actor) string {
 
 // failureView is an error on a screen.
 type failureView struct {
-	Problem problemDocument
+	Problem gate.Problem
 	Status  int
 }
 
@@ -143,5 +156,5 @@ func (s *server) pageError(c echo.Context, err error) error {
 		}
 		return c.Redirect(http.StatusSeeOther, to)
 	}
-	return s.show(c, statusOf(p.Code), "error", page{Path: "/", Body: failureView{p, statusOf(p.Code)}})
+	return s.show(c, statusOf(p.Code), "error", page{Path: "/", Body: failureView{gate.Problem{Code: p.Code, What: p.Detail, Evidence: p.Evidence, Remedy: p.Remedy}, statusOf(p.Code)}})
 }

@@ -351,10 +351,13 @@ func TestUnknownSender(t *testing.T) {
 	c := l.receive(l.stranger())
 	s := l.loggedIn(auditor, "de").get(casePath(c.ID))
 	s.shows("Unbekannter Absender", "Es wurde nichts entpackt", c.Manifest.String(), "packhof-gate trust update FILE", c.Problem.Code)
-	for _, line := range c.Problem.Evidence {
+	s.shows("Kein Schlüssel, den der Vertrauensanker kennt, hat diese Bytes unterschrieben.", "den Absender auf einem anderen Weg", c.Problem.What)
+	inEnglish := l.loggedIn(auditor, "en").get(casePath(c.ID))
+	inEnglish.shows("Unknown sender", "Nothing was unpacked", "Nobody whom this gate trusts", c.Problem.What, c.Problem.Remedy)
+	for i, line := range german(t).Evidence(c.Problem.Evidence) {
 		s.shows(strings.Join(strings.Fields(line), " "))
+		inEnglish.shows(strings.Join(strings.Fields(c.Problem.Evidence[i]), " "))
 	}
-	l.loggedIn(auditor, "en").get(casePath(c.ID)).shows("Unknown sender", "Nothing was unpacked", "Nobody whom this gate trusts")
 }
 
 func TestDecisionsAreChecked(t *testing.T) {

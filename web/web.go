@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Clock   func() time.Time // its location is the time zone of the screens
 	Version string           // name and version of the program, such as "packhof-gate 1.2.0"
+	Address string           // of the screens; "" where nothing serves them
 
 	// Secure says that people come over TLS. Without it the session's cookie
 	// lacks the protection that browsers give to secure ones: for tests.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -17,7 +16,6 @@ type decideOptions struct {
 	reason string
 	review string
 	yes    bool
-	lang   string
 }
 
 func newApprove(s *site) *cobra.Command {
@@ -30,7 +28,7 @@ binds exactly what was shown: if anything of it changes, it no longer counts.
 
 Where nobody is at the terminal, --yes takes the place of the question, and
 --review says what was read: the digest that  packhof-gate show  prints.`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Needs("the number of a case"),
 		RunE: func(c *cobra.Command, args []string) error { return runDecide(s, c, args[0], gate.Approve, o) },
 	}
 	addDecideFlags(c, &o)
@@ -44,7 +42,7 @@ func newReject(s *site) *cobra.Command {
 		Short: "Refuse a case for good, as the holder of an account",
 		Long: `Show what is to be decided on, ask, and refuse the case. A reason is needed.
 Nothing of the bundle will be loaded; the sender may send a later one.`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Needs("the number of a case"),
 		RunE: func(c *cobra.Command, args []string) error { return runDecide(s, c, args[0], gate.Reject, o) },
 	}
 	addDecideFlags(c, &o)
@@ -57,7 +55,6 @@ func addDecideFlags(c *cobra.Command, o *decideOptions) {
 	flags.StringVar(&o.reason, "reason", "", "`why`; needed to reject, and to approve what has findings for review")
 	flags.StringVar(&o.review, "review", "", "`digest` of the review that was read")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask; needs --review")
-	addLang(c, &o.lang)
 	addPasswordFile(c)
 	if err := c.MarkFlagRequired("as"); err != nil {
 		panic(err) // only if the flag above had another name
@@ -74,9 +71,6 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 	}
 	if choice == gate.Reject && strings.TrimSpace(o.reason) == "" {
 		return problem.New("case/reason", "a rejection needs a reason").Hint("add  --reason \"…\": why, in a sentence")
-	}
-	if err := checkLang(c, o.lang); err != nil {
-		return err
 	}
 	password, err := s.password(c, o.as)
 	if err != nil {
@@ -97,7 +91,7 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 // ask shows the review and has a person confirm. It gives the digest of what
 // was shown.
 func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice, o decideOptions) (string, error) {
-	page, err := readReview(c.Context(), api, id, o.lang)
+	page, err := readReview(c.Context(), api, id, s.lang)
 	if err != nil {
 		return "", err
 	}
@@ -105,10 +99,10 @@ func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice,
 		return "", problem.New("case/review-changed", "case %s is not any more what was read", id).
 			With("read:  "+o.review, "now:   "+page.Digest).Hint("packhof-gate show %s", id)
 	}
-	page.print(s.app.Stderr)
-	question := fmt.Sprintf("Let case %s through?", id)
+	page.print(s.app.Stderr, s)
+	question := s.say("Let case {id} through?", "id", id)
 	if choice == gate.Reject {
-		question = fmt.Sprintf("Reject case %s for good?", id)
+		question = s.say("Reject case {id} for good?", "id", id)
 	}
 	yes, asked, err := s.confirmed(question)
 	switch {
@@ -133,5 +127,5 @@ func (s *site) decide(c *cobra.Command, api *client, id string, choice gate.Choi
 	if _, err := api.call(c.Context(), "POST", "cases/"+id+"/decisions", body, &decided); err != nil {
 		return err
 	}
-	return s.app.Print("GateDecision", decided, func(w io.Writer) { caseSummary(w, &decided) })
+	return s.app.Print("GateDecision", decided, func(w io.Writer) { s.caseSummary(w, &decided) })
 }

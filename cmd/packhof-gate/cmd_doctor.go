@@ -42,9 +42,9 @@ func runDoctor(s *site, c *cobra.Command) error {
 		err := s.app.Print("Doctor", doc, func(w io.Writer) {
 			rows := [][]string{}
 			for _, check := range doc.Checks {
-				rows = append(rows, []string{check.Name, check.Result, check.Detail})
-				if check.Remedy != "" {
-					rows = append(rows, []string{"", "", "hint: " + check.Remedy})
+				rows = append(rows, []string{s.word("doctor", check.Name), s.word("check", check.Result), s.told(check.Said, check.Code, check.Detail)})
+				if remedy := s.remedy(check.Code, check.Remedy); remedy != "" {
+					rows = append(rows, []string{"", "", s.say("hint: {remedy}", "remedy", remedy)})
 				}
 			}
 			cli.Table(w, rows)

@@ -81,23 +81,23 @@ func runInit(s *site, c *cobra.Command, o initOptions) error {
 	}
 	print := signing.FingerprintOf(raw)
 	doc := initDocument{Gate: enrolment.Gate, Data: s.dir, Config: s.configPath(), Enrolment: enrol, Fingerprint: print.String(), Words: print.Words(), Account: o.account}
-	return s.app.Print("GateInit", doc, doc.table)
+	return s.app.Print("GateInit", doc, func(w io.Writer) { doc.table(w, s) })
 }
 
-func (d *initDocument) table(w io.Writer) {
+func (d *initDocument) table(w io.Writer, s *site) {
 	cli.Table(w, [][]string{
-		{"gate", d.Gate},
-		{"data", d.Data},
-		{"config", d.Config},
-		{"account", d.Account + ", with the roles officer and admin"},
-		{"enrolment", d.Enrolment},
-		{"fingerprint", d.Fingerprint},
+		{s.say("gate"), d.Gate},
+		{s.say("data"), d.Data},
+		{s.say("config"), d.Config},
+		{s.say("account"), s.say("{account}, with the roles officer and admin", "account", d.Account)},
+		{s.say("enrolment"), d.Enrolment},
+		{s.say("fingerprint"), d.Fingerprint},
 	})
-	fmt.Fprintln(w, "in words:")
+	fmt.Fprintln(w, s.say("in words:"))
 	printWords(w, d.Words)
-	fmt.Fprintf(w, "next:  carry %s to the connected side and compare the fingerprint there:\n", filepath.Base(d.Enrolment))
+	fmt.Fprintln(w, s.say("next:  carry {file} to the connected side and compare the fingerprint there:", "file", filepath.Base(d.Enrolment)))
 	fmt.Fprintln(w, "         packhof trust add-gate enrol.json")
-	fmt.Fprintln(w, "       bring the trust root back, and compare its fingerprint here:")
+	fmt.Fprintln(w, s.say("       bring the trust root back, and compare its fingerprint here:"))
 	fmt.Fprintln(w, "         packhof-gate trust init root-1.json")
 }
 

@@ -15,8 +15,7 @@ import (
 )
 
 func newInspect(s *site) *cobra.Command {
-	lang := ""
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:   "inspect BUNDLE",
 		Short: "Show what is in a bundle, who signed it, and what the policy will say",
 		Long: `Show what is in a bundle, in seconds whatever its size: only its head and its
@@ -24,11 +23,9 @@ metadata are read, and nothing is kept. Where there is a gate, it tells whether
 the bundle is genuine and fresh, and what its policy says of the metadata: a
 preview, on which nobody can decide. Where there is none, only what the bundle
 says of itself is shown.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runInspect(s, c, args[0], lang) },
+		Args: cli.Needs("the bundle"),
+		RunE: func(c *cobra.Command, args []string) error { return runInspect(s, c, args[0]) },
 	}
-	addLang(c, &lang)
-	return c
 }
 
 // previewDocument is what "inspect" prints.
@@ -38,10 +35,7 @@ type previewDocument struct {
 	Words []policy.Worded `json:"words"` // findings of the preview in words
 }
 
-func runInspect(s *site, c *cobra.Command, name, lang string) error {
-	if err := checkLang(c, lang); err != nil {
-		return err
-	}
+func runInspect(s *site, c *cobra.Command, name string) error {
 	path, err := bundleIn(name)
 	if err != nil {
 		return err
@@ -51,10 +45,10 @@ func runInspect(s *site, c *cobra.Command, name, lang string) error {
 	}
 	doc := previewDocument{Gate: true}
 	return s.with(c.Context(), func(api *client) error {
-		if _, err := api.call(c.Context(), "POST", "previews?lang="+lang, pathBody{path}, &doc); err != nil {
+		if _, err := api.call(c.Context(), "POST", "previews?lang="+s.lang, pathBody{path}, &doc); err != nil {
 			return err
 		}
-		return s.app.Print("GatePreview", doc, doc.table)
+		return s.app.Print("GatePreview", doc, func(w io.Writer) { doc.table(w, s) })
 	})
 }
 
@@ -70,84 +64,89 @@ func (s *site) printClaims(path string) error {
 		return err
 	}
 	doc := previewDocument{Preview: gate.Preview{File: path, Claims: claims, Signers: []gate.ReviewSigner{}, Missing: []int64{}}, Words: []policy.Worded{}}
-	if err := s.app.Print("GatePreview", doc, doc.table); err != nil {
+	if err := s.app.Print("GatePreview", doc, func(w io.Writer) { doc.table(w, s) }); err != nil {
 		return err
 	}
 	return damage
 }
 
-func (d *previewDocument) table(w io.Writer) {
+func (d *previewDocument) table(w io.Writer, s *site) {
 	c := d.Claims
 	if c == nil {
-		fmt.Fprintf(w, "%s: %s\n", d.File, d.genuineText())
+		fmt.Fprintf(w, "%s: %s\n", d.File, d.genuineText(s))
 		return
 	}
-	previous := "none: the first"
+	cli.Table(w, d.facts(s))
+	rows := [][]string{{}, s.heads("KIND", "NAME", "VERSION", "DIGEST", "SIZE", "FROM")}
+	for _, a := range c.Artifacts {
+		from := a.From
+		if a.Transport == bundle.TransportPlain {
+			from += " " + s.say("(without TLS)")
+		}
+		rows = append(rows, []string{s.word("kind", a.Kind), a.Name, a.Version, a.Digest.Short(), s.words.Size(a.Size), cli.Shorten(from, 60)})
+	}
+	cli.Table(w, rows)
+	d.verdict(w, s)
+}
+
+func (d *previewDocument) facts(s *site) [][]string {
+	c := d.Claims
+	previous := s.say("none: the first")
 	if c.Previous != nil {
 		previous = c.Previous.String()
 	}
 	rows := [][]string{
-		{"bundle", fmt.Sprintf("%s, serial %s", c.Channel, positionText(c.Epoch, c.Serial))},
-		{"genuine", d.genuineText()},
-		{"manifest", c.Digest.String()},
-		{"previous", previous},
-		{"created", c.Created.String() + ", may be accepted until " + c.Expires.String()},
-		{"for", strings.Join(c.Audience, ", ")},
-		{"holds", fmt.Sprintf("%s, %d blobs, %s", cli.Count(len(c.Artifacts), "artifact"), c.Totals.Files, cli.Bytes(c.Totals.Bytes))},
+		{s.say("bundle"), s.say("{channel}, serial {serial}", "channel", c.Channel, "serial", s.position(c.Epoch, c.Serial))},
+		{s.say("genuine"), d.genuineText(s)},
+		{s.say("manifest"), c.Digest.String()},
+		{s.say("previous"), previous},
+		{s.say("created"), s.say("{at}, may be accepted until {end}", "at", c.Created.String(), "end", c.Expires.String())},
+		{s.say("for"), strings.Join(c.Audience, ", ")},
+		{s.say("holds"), s.artifacts(len(c.Artifacts)) + ", " + s.blobs(c.Totals.Files) + ", " + s.words.Size(c.Totals.Bytes)},
 	}
 	if c.Note != "" {
-		rows = append(rows, []string{"note", c.Note})
+		rows = append(rows, []string{s.say("note"), c.Note})
 	}
 	if len(d.Missing) > 0 {
-		rows = append(rows, []string{"missing before it", serialsText(d.Missing)})
+		rows = append(rows, []string{s.say("missing before it"), s.serials(d.Missing)})
 	}
 	if d.Known != 0 {
-		rows = append(rows, []string{"case", fmt.Sprint(d.Known)})
+		rows = append(rows, []string{s.say("case"), fmt.Sprint(d.Known)})
 	}
-	cli.Table(w, rows)
-	rows = [][]string{{}, {"KIND", "NAME", "VERSION", "DIGEST", "SIZE", "FROM"}}
-	for _, a := range c.Artifacts {
-		from := a.From
-		if a.Transport == bundle.TransportPlain {
-			from += " (without TLS)"
-		}
-		rows = append(rows, []string{string(a.Kind), a.Name, a.Version, a.Digest.Short(), cli.Bytes(a.Size), cli.Shorten(from, 60)})
-	}
-	cli.Table(w, rows)
-	d.verdict(w)
+	return rows
 }
 
 // genuineText says whether the bundle would be taken in, and why not.
-func (d *previewDocument) genuineText() string {
-	text := "no"
+func (d *previewDocument) genuineText(s *site) string {
+	text := s.say("no")
 	switch {
 	case !d.Gate:
-		return "unknown: there is no gate here, this is what the bundle says of itself"
+		return s.say("unknown: there is no gate here, this is what the bundle says of itself")
 	case d.Genuine:
-		text = fmt.Sprintf("yes: signed by %s; %d needed", ownersText(d.Signers), d.Threshold)
+		text = s.say("yes: signed by {signers}; {needed} needed", "signers", s.owners(d.Signers), "needed", d.Threshold)
 	}
-	if d.Problem != nil {
-		text += "; not taken in here: " + d.Problem.What + "  (" + d.Problem.Code + ")"
+	if p := d.Problem; p != nil {
+		text += s.say("; not taken in here: {why}", "why", s.told(gate.Sentence{}, p.Code, p.What)) + "  (" + p.Code + ")"
 	}
 	return text
 }
 
-func (d *previewDocument) verdict(w io.Writer) {
+func (d *previewDocument) verdict(w io.Writer, s *site) {
 	if d.Decision == nil {
 		return
 	}
-	fmt.Fprintf(w, "\npreview of the verdict, from the metadata alone: %s\n", d.Decision.Verdict)
-	printErrors(w, d.Decision.Errors)
-	printFindings(w, d.Words, d.nameOf)
+	fmt.Fprintln(w, "\n"+s.say("preview of the verdict, from the metadata alone: {verdict}", "verdict", s.word("verdict", d.Decision.Verdict)))
+	s.printErrors(w, d.Decision.Errors)
+	s.printFindings(w, d.Words, func(digest string) string { return d.nameOf(s, digest) })
 	if d.Decision.Verdict == policy.Allow {
-		fmt.Fprintln(w, "content has not been looked into: receive does")
+		fmt.Fprintln(w, s.say("content has not been looked into: receive does"))
 	}
 }
 
-func (d *previewDocument) nameOf(digest string) string {
+func (d *previewDocument) nameOf(s *site, digest string) string {
 	i := slices.IndexFunc(d.Claims.Artifacts, func(a bundle.ClaimedArtifact) bool { return a.Digest.String() == digest })
 	if i < 0 {
-		return "the bundle"
+		return s.say("the bundle")
 	}
 	return d.Claims.Artifacts[i].Name + " " + d.Claims.Artifacts[i].Version
 }

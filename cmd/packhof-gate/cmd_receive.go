@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ EXIT STATUS
   11  damaged
   12  not for this gate, too old, or denied by the policy
   others as in  packhof-gate help exit-codes`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Needs("the bundle"),
 		RunE: func(c *cobra.Command, args []string) error { return runReceive(s, c, args[0]) },
 	}
 }
@@ -44,7 +45,7 @@ func bundleIn(path string) (string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
-		return path, err
+		return path, errors.Join(besideTheBundle(path), err)
 	}
 	found, err := filepath.Glob(filepath.Join(escapeGlob(path), "*.tar"))
 	switch {
@@ -60,6 +61,21 @@ func bundleIn(path string) (string, error) {
 		return "", problem.New("receive/several", "%s holds %d bundles", path, len(found)).With(lines...).Hint("name one of the files")
 	}
 	return found[0], nil
+}
+
+// besideTheBundle refuses the small file that export puts beside a bundle, a
+// copy of its manifest, and says which file is the bundle.
+func besideTheBundle(path string) error {
+	name, ok := strings.CutSuffix(path, ".json")
+	if !ok {
+		return nil
+	}
+	whole := strings.TrimSuffix(name, ".packhof") + ".tar"
+	wrong := problem.New("receive/no-bundle", "%s is not the bundle", path)
+	if _, err := os.Stat(whole); err != nil {
+		return wrong.With("looked for:  " + whole).Hint("name the file that ends in .tar")
+	}
+	return wrong.With("bundle:  "+whole).Hint("name the bundle:  %s", whole)
 }
 
 // escapeGlob lets a folder's name stand for itself in a pattern.
@@ -84,71 +100,75 @@ func runReceive(s *site, c *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.with(c.Context(), func(api *client) error { return s.work(c, api, "cases", pathBody{path}, "GateReceive") })
+	return s.with(c.Context(), func(api *client) error {
+		received, err := s.work(c, api, "cases", pathBody{path})
+		if received == nil {
+			return err
+		}
+		return errors.Join(err, s.app.Print("GateReceive", received, func(w io.Writer) { s.caseSummary(w, received) }))
+	})
 }
 
-// work has the gate do something with a case that takes its time, shows how
-// far it is, and prints the case. A refusal comes with its case, if there is
-// one: both are shown.
-func (s *site) work(c *cobra.Command, api *client, path string, body any, kind string) error {
+// work has the gate do something with a case that takes its time, and shows
+// how far it is. A refusal comes with its case, if there is one.
+func (s *site) work(c *cobra.Command, api *client, path string, body any) (*gate.Case, error) {
 	show := s.phases()
 	last, err := api.stream(c.Context(), path, body, show.show)
 	if err == nil && last.Problem != nil {
 		err = last.Problem
 	}
 	show.end(err)
-	if last.Case == nil {
-		if err == nil {
-			err = errors.New("the gate gave no case")
-		}
-		return err
+	switch {
+	case last.Case == nil && err == nil:
+		return nil, errors.New("the gate gave no case")
+	case last.Case == nil:
+		return nil, err
 	}
-	var doc gate.Case
-	if decodeErr := json.Unmarshal(last.Case, &doc); decodeErr != nil {
-		return errors.Join(err, decodeErr)
+	var worked gate.Case
+	if decodeErr := json.Unmarshal(last.Case, &worked); decodeErr != nil {
+		return nil, errors.Join(err, decodeErr)
 	}
-	if printErr := s.app.Print(kind, doc, func(w io.Writer) { caseSummary(w, &doc) }); printErr != nil {
-		return errors.Join(err, printErr)
-	}
-	return err
+	return &worked, err
 }
 
 // caseSummary says where a case stands and what comes next.
-func caseSummary(w io.Writer, c *gate.Case) {
+func (s *site) caseSummary(w io.Writer, c *gate.Case) {
 	if c.Known {
-		fmt.Fprintf(w, "all of this bundle was here already, since %s; of this medium only the head was read\n", c.Arrived.UTC().Format(time.DateTime))
+		fmt.Fprintln(w, s.say("all of this bundle was here already, since {at}; of this medium only the head was read", "at", c.Arrived.UTC().Format(time.DateTime)))
 	}
-	fmt.Fprintf(w, "case %d: %s, serial %s: %s\n", c.ID, c.Channel, positionText(c.Epoch, c.Serial), c.State)
+	s.printState(w, c)
 	if c.Verdict != "" {
-		fmt.Fprintf(w, "verdict %s: %s\n", c.Verdict, countsText(&c.Summary))
+		fmt.Fprintln(w, s.say("verdict {verdict}: {deny} deny, {review} review, {warn} warn",
+			"verdict", s.word("verdict", c.Verdict), "deny", c.Deny, "review", c.Review, "warn", c.Warn))
 	}
-	if next := nextText(&c.Summary, false); next != "" {
-		fmt.Fprintf(w, "next:  %s\n", next)
+	if next := s.next(&c.Summary, false); next != "" {
+		fmt.Fprintln(w, s.say("next:  {command}", "command", next))
 	}
 }
 
-func countsText(s *gate.Summary) string {
-	return fmt.Sprintf("%d deny, %d review, %d warn", s.Deny, s.Review, s.Warn)
+func (s *site) printState(w io.Writer, c *gate.Case) {
+	fmt.Fprintln(w, s.say("case {id}: {channel}, serial {serial}: {state}",
+		"id", fmt.Sprint(c.ID), "channel", c.Channel, "serial", s.position(c.Epoch, c.Serial), "state", s.word("state", c.State)))
 }
 
-// nextText is what a person may do with a case in this state, who has seen all
-// of it or not.
-func nextText(s *gate.Summary, seen bool) string {
-	look := fmt.Sprintf("packhof-gate show %d", s.ID)
-	switch s.State {
+// next is what a person may do with a case in this state, who has seen all of
+// it or not.
+func (s *site) next(c *gate.Summary, seen bool) string {
+	id := fmt.Sprint(c.ID)
+	switch c.State {
 	case gate.Awaiting:
-		approve := fmt.Sprintf("packhof-gate approve %d --as NAME   (%d of %d have)", s.ID, s.Approvals, s.Needed)
+		approve := s.say("packhof-gate approve {id} --as NAME   ({have} of {needed} have)", "id", id, "have", c.Approvals, "needed", c.Needed)
 		if seen {
 			return approve
 		}
-		return look + ", then  " + approve
+		return s.say("packhof-gate show {id}, then  {command}", "id", id, "command", approve)
 	case gate.Approved, gate.Loading, gate.PartlyLoaded:
-		return fmt.Sprintf("packhof-gate release %d", s.ID)
+		return "packhof-gate release " + id
 	case gate.Received, gate.Verified, gate.Inspected, gate.Damaged:
-		return "packhof-gate receive BUNDLE  goes on with it"
+		return s.say("packhof-gate receive BUNDLE  goes on with it")
 	case gate.Blocked, gate.CheckFailed:
 		if !seen {
-			return look + "  says why"
+			return s.say("packhof-gate show {id}  says why", "id", id)
 		}
 	}
 	return ""
@@ -161,13 +181,13 @@ func newList(s *site) *cobra.Command {
 	}
 }
 
-// approvalsText says how far approving is, where it is under way: lists count
+// approvals says how far approving is, where it is under way: lists count
 // approvals of no other cases.
-func approvalsText(s *gate.Summary) string {
-	if s.State != gate.Awaiting && s.State != gate.PartlyLoaded {
+func (s *site) approvals(c *gate.Summary) string {
+	if c.State != gate.Awaiting && c.State != gate.PartlyLoaded {
 		return "-"
 	}
-	return fmt.Sprintf("%d of %d", s.Approvals, s.Needed)
+	return s.say("{n} of {all}", "n", c.Approvals, "all", c.Needed)
 }
 
 func runList(s *site, c *cobra.Command) error {
@@ -179,11 +199,15 @@ func runList(s *site, c *cobra.Command) error {
 			return err
 		}
 		return s.app.Print("Cases", doc, func(w io.Writer) {
-			rows := [][]string{{"CASE", "STATE", "VERDICT", "CHANNEL", "SERIAL", "ARTIFACTS", "SIZE", "APPROVED", "ARRIVED"}}
+			rows := [][]string{s.heads("CASE", "STATE", "VERDICT", "CHANNEL", "SERIAL", "ARTIFACTS", "SIZE", "APPROVED", "ARRIVED")}
 			for _, k := range doc.Cases {
+				verdict := ""
+				if k.Verdict != "" {
+					verdict = s.word("verdict", k.Verdict)
+				}
 				rows = append(rows, []string{
-					fmt.Sprint(k.ID), string(k.State), string(k.Verdict), k.Channel, positionText(k.Epoch, k.Serial), fmt.Sprint(k.Artifacts), cli.Bytes(k.Size),
-					approvalsText(&k), k.Arrived.UTC().Format("2006-01-02 15:04"),
+					fmt.Sprint(k.ID), s.word("state", k.State), verdict, k.Channel, s.position(k.Epoch, k.Serial), fmt.Sprint(k.Artifacts), s.words.Size(k.Size),
+					s.approvals(&k), k.Arrived.UTC().Format("2006-01-02 15:04"),
 				})
 			}
 			cli.Table(w, rows)

@@ -27,7 +27,7 @@ EXIT STATUS
   14  a person has rejected it
   21  a destination cannot be reached
   others as in  packhof-gate help exit-codes`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Needs("the number of a case"),
 		RunE: func(c *cobra.Command, args []string) error { return runRelease(s, c, args[0], dryRun) },
 	}
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be created and replaced, and load nothing")
@@ -51,7 +51,7 @@ func runRelease(s *site, c *cobra.Command, argument string, dryRun bool) error {
 		if dryRun {
 			return s.printPlan(c, api, id)
 		}
-		return s.work(c, api, "cases/"+id+"/release", nil, "GateRelease")
+		return s.release(c, api, id)
 	})
 }
 
@@ -63,23 +63,32 @@ func (s *site) printPlan(c *cobra.Command, api *client, id string) error {
 		return err
 	}
 	return s.app.Print("GatePlan", doc, func(w io.Writer) {
-		rows := [][]string{{"DESTINATION", "EFFECT", "NAME", "DIGEST", "SIZE", "REPLACES"}}
+		rows := [][]string{s.heads("DESTINATION", "EFFECT", "NAME", "DIGEST", "LOADS", "REPLACES")}
 		for _, d := range doc.Destinations {
 			for _, a := range d.Actions {
-				replaces := "-"
-				if a.Name.Replaces != nil {
-					replaces = a.Name.Replaces.Short()
-				}
-				rows = append(rows, []string{d.Destination, string(a.Effect), a.Name.String(), a.Name.Digest.Short(), cli.Bytes(a.Bytes), replaces})
-				if a.Reason != "" {
-					rows = append(rows, []string{"", "", a.Reason})
-				}
+				rows = append(rows, s.action(d.Destination, a)...)
 			}
-			if d.Problem != nil {
-				rows = append(rows, []string{d.Destination, "problem", d.Problem.What})
+			if p := d.Problem; p != nil {
+				rows = append(rows, []string{d.Destination, s.say("problem"), s.told(gate.Sentence{}, p.Code, p.What)})
 			}
 		}
 		cli.Table(w, rows)
-		fmt.Fprintln(w, "dry run: nothing was loaded")
+		fmt.Fprintln(w, s.say("dry run: nothing was loaded"))
 	})
+}
+
+// action is what a release would do to one name, and what stands in its way.
+func (s *site) action(destination string, a gate.Action) [][]string {
+	replaces, loads := "-", s.words.Size(a.Bytes)
+	if a.Name.Replaces != nil {
+		replaces = a.Name.Replaces.Short()
+	}
+	if a.Blobs > 0 {
+		loads = s.blobs(int64(a.Blobs)) + ", " + loads
+	}
+	rows := [][]string{{destination, s.effect(a.Effect), a.Name.String(), a.Name.Digest.Short(), loads, replaces}}
+	if a.Reason != "" {
+		rows = append(rows, []string{"", "", a.Reason})
+	}
+	return rows
 }

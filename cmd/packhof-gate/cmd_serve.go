@@ -64,7 +64,7 @@ func runServe(s *site, c *cobra.Command, o serveOptions) (err error) {
 	}
 	g, err := s.openGate(c.Context())
 	if err != nil {
-		return err
+		return s.servedAlready(c.Context(), err)
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if o.listen != "" {
@@ -82,15 +82,34 @@ func runServe(s *site, c *cobra.Command, o serveOptions) (err error) {
 		return err
 	}
 	sum := sha256.Sum256(certificate.Certificate[0])
-	doc := serveDocument{Gate: g.ID(), Address: "https://" + d.network.Addr().String(), Certificate: hex.EncodeToString(sum[:])}
-	if err := s.app.Print("Serve", doc, doc.table); err != nil {
+	doc := serveDocument{Gate: g.ID(), Address: d.address(), Certificate: hex.EncodeToString(sum[:])}
+	if err := s.app.Print("Serve", doc, func(w io.Writer) { doc.table(w, s) }); err != nil {
 		return errors.Join(err, d.closeListeners())
 	}
 	return d.run(c.Context())
 }
 
-func (d *serveDocument) table(w io.Writer) {
-	fmt.Fprintf(w, "%s serves at %s\ncertificate  sha256 %s\n", d.Gate, d.Address, strings.ToUpper(colons(d.Certificate)))
+func (d *serveDocument) table(w io.Writer, s *site) {
+	fmt.Fprintln(w, s.say("{gate} serves at {address}", "gate", d.Gate, "address", d.Address))
+	fmt.Fprintln(w, s.say("certificate  sha256 {digest}", "digest", strings.ToUpper(colons(d.Certificate))))
+}
+
+// servedAlready names the address of the serve that has the data directory, if
+// that is why this one cannot have it.
+func (s *site) servedAlready(ctx context.Context, err error) error {
+	var busy *gate.BusyError
+	if !errors.As(err, &busy) || !s.serving(ctx) {
+		return err
+	}
+	var running struct {
+		Address string `json:"address"`
+	}
+	api := overSocket(s)
+	_, asked := api.call(ctx, http.MethodGet, "version", nil, &running)
+	if asked = errors.Join(asked, api.close()); asked != nil {
+		return errors.Join(err, asked)
+	}
+	return problem.New("gate/busy", "packhof-gate serve works in %s already", s.dir).With("at:  "+running.Address).Hint("open %s, or stop that serve first", running.Address)
 }
 
 // colons writes a fingerprint as browsers show it.
@@ -149,6 +168,9 @@ func (d *daemon) open(certificate tls.Certificate) error {
 	return nil
 }
 
+// address is where the screens are.
+func (d *daemon) address() string { return "https://" + d.network.Addr().String() }
+
 func (d *daemon) closeListeners() error { return errors.Join(d.network.Close(), d.socket.Close()) }
 
 // Bounds of serving. Answers have none: a depot gives out large files, and a
@@ -192,7 +214,7 @@ func (d *daemon) run(ctx context.Context) error {
 
 // servers are the one for the network and the one for the socket.
 func (d *daemon) servers(working context.Context) (map[net.Listener]*http.Server, error) {
-	options := web.Options{Clock: d.site.app.Now, Version: program(), Secure: true, Background: func(task func(context.Context) error) {
+	options := web.Options{Clock: d.site.app.Now, Version: program(), Address: d.address(), Secure: true, Background: func(task func(context.Context) error) {
 		d.tasks.Go(func() {
 			if err := task(working); err != nil {
 				d.log.Error("a release that was started in a browser failed; its case says so too", "error", err, "code", cli.CodeOf(err))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,15 +15,12 @@ import (
 )
 
 func newShow(s *site) *cobra.Command {
-	lang := ""
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:   "show CASE",
 		Short: "Show a case: what is in it, the verdict and why, what happened",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(c *cobra.Command, args []string) error { return runShow(s, c, args[0], lang) },
+		Args:  cli.Needs("the number of a case"),
+		RunE:  func(c *cobra.Command, args []string) error { return runShow(s, c, args[0]) },
 	}
-	addLang(c, &lang)
-	return c
 }
 
 // showDocument is what "show" prints.
@@ -31,12 +29,9 @@ type showDocument struct {
 	Review *reviewPage `json:"review,omitempty"` // once the policy has judged
 }
 
-func runShow(s *site, c *cobra.Command, argument, lang string) error {
+func runShow(s *site, c *cobra.Command, argument string) error {
 	id, err := caseArgument(c, argument)
 	if err != nil {
-		return err
-	}
-	if err := checkLang(c, lang); err != nil {
 		return err
 	}
 	return s.with(c.Context(), func(api *client) error {
@@ -45,10 +40,10 @@ func runShow(s *site, c *cobra.Command, argument, lang string) error {
 			return err
 		}
 		var err error
-		if doc.Review, err = reviewIfAny(c.Context(), api, id, lang); err != nil {
+		if doc.Review, err = reviewIfAny(c.Context(), api, id, s.lang); err != nil {
 			return err
 		}
-		return s.app.Print("GateCase", doc, doc.table)
+		return s.app.Print("GateCase", doc, func(w io.Writer) { doc.table(w, s) })
 	})
 }
 
@@ -62,41 +57,61 @@ func reviewIfAny(ctx context.Context, api *client, id, lang string) (*reviewPage
 	return page, err
 }
 
-func (d *showDocument) table(w io.Writer) {
+func (d *showDocument) table(w io.Writer, s *site) {
 	c := &d.Case
-	fmt.Fprintf(w, "case %d: %s, serial %s: %s\n", c.ID, c.Channel, positionText(c.Epoch, c.Serial), c.State)
-	fmt.Fprintf(w, "manifest %s, in %s, %s, %s\n", c.Manifest, cli.Clean(c.File), cli.Count(c.Artifacts, "artifact"), cli.Bytes(c.Size))
+	s.printState(w, c)
+	fmt.Fprintln(w, s.say("manifest {digest}, in {file}, {artifacts}, {size}",
+		"digest", c.Manifest.String(), "file", cli.Clean(c.File), "artifacts", s.artifacts(c.Artifacts), "size", s.words.Size(c.Size)))
 	if c.Problem != nil {
-		fmt.Fprintf(w, "\n%s  (%s)\n", cli.Clean(c.Problem.What), c.Problem.Code)
-		for _, line := range c.Problem.Evidence {
-			fmt.Fprintf(w, "  %s\n", cli.Clean(line))
-		}
-		if c.Problem.Remedy != "" {
-			fmt.Fprintf(w, "  hint: %s\n", cli.Clean(c.Problem.Remedy))
-		}
+		s.printProblem(w, c.Problem)
 	}
 	if d.Review != nil {
 		fmt.Fprintln(w)
-		d.Review.print(w)
+		d.Review.print(w, s)
 	}
-	rows := [][]string{{}, {"WHEN", "WHO", "WHAT", "", ""}}
+	rows := [][]string{{}, s.heads("WHEN", "WHO", "WHAT", "", "")}
 	for _, e := range c.History {
-		rows = append(rows, []string{bundle.At(e.At).String(), e.Actor, e.Type, e.Outcome, cli.Shorten(e.Detail, 90)})
+		rows = append(rows, []string{bundle.At(e.At).String(), e.Actor, s.word("event", e.Type), s.outcome(e.Outcome), cli.Shorten(s.told(e.Said, e.Code, e.Detail), 90)})
 	}
 	cli.Table(w, rows)
-	d.loads(w)
-	if next := nextText(&c.Summary, true); next != "" {
-		fmt.Fprintf(w, "\nnext:  %s\n", next)
+	d.loads(w, s)
+	if next := s.next(&c.Summary, true); next != "" {
+		fmt.Fprintln(w, "\n"+s.say("next:  {command}", "command", next))
 	}
 }
 
-func (d *showDocument) loads(w io.Writer) {
+// printProblem shows why a case stands where it stands.
+func (s *site) printProblem(w io.Writer, p *gate.Problem) {
+	meaning := s.words.Meaning(p.Code)
+	fmt.Fprintf(w, "\n%s  (%s)\n", cli.Clean(cmp.Or(meaning, p.What)), p.Code)
+	for _, line := range s.words.Evidence(p.Evidence) {
+		fmt.Fprintf(w, "  %s\n", cli.Clean(line))
+	}
+	if meaning != "" {
+		fmt.Fprintln(w, "  "+s.say("in its words: {text}", "text", cli.Clean(p.What)))
+	}
+	if remedy := s.remedy(p.Code, p.Remedy); remedy != "" {
+		fmt.Fprintln(w, "  "+s.say("hint: {remedy}", "remedy", cli.Clean(remedy)))
+	}
+}
+
+func (s *site) outcome(outcome string) string {
+	switch outcome {
+	case "ok":
+		return s.say("ok")
+	case "refused":
+		return s.say("refused")
+	}
+	return s.say("failed")
+}
+
+func (d *showDocument) loads(w io.Writer, s *site) {
 	if len(d.Case.Loads) == 0 {
 		return
 	}
-	rows := [][]string{{}, {"DESTINATION", "STATE", "NAME", "MOVED", "KEPT", "WHERE"}}
+	rows := [][]string{{}, s.heads("DESTINATION", "STATE", "NAME", "MOVED", "KEPT", "WHERE")}
 	for _, l := range d.Case.Loads {
-		rows = append(rows, []string{l.Destination, l.State, l.Name, fmt.Sprintf("%d, %s", l.Blobs, cli.Bytes(l.Bytes)), fmt.Sprint(l.Kept), l.Location})
+		rows = append(rows, []string{l.Destination, s.word("load", l.State), l.Name, s.blobs(int64(l.Blobs)) + ", " + s.words.Size(l.Bytes), s.blobs(int64(l.Kept)), l.Location})
 	}
 	cli.Table(w, rows)
 }

@@ -27,7 +27,7 @@ func newTrust(s *site) *cobra.Command {
 packhof trust show  prints outside: by telephone, or on paper. Everything that
 is ever accepted here rests on this comparison. It works once; later versions
 come with bundles, or with  packhof-gate trust update.`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Needs("the trust root"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runTrustInit(s, c, args[0], revocations, fingerprint)
 		},
@@ -39,7 +39,7 @@ come with bundles, or with  packhof-gate trust update.`,
 		Short: "Take in a later trust root or list of revocations",
 		Long: `Take in a later version of the trust root, signed by those whom the present one
 names, or of the revocations. Both also come with every bundle.`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Needs("the trust root or the list of revocations"),
 		RunE: func(c *cobra.Command, args []string) error { return runTrustUpdate(s, c, args[0]) },
 	}
 	show := &cobra.Command{
@@ -106,9 +106,9 @@ func (s *site) compare(path string, have signing.Fingerprint, given string) erro
 		}
 		return nil
 	}
-	fmt.Fprintf(s.app.Stderr, "%s\nfingerprint  %s\nin words:\n", cli.Clean(filepath.Base(path)), have)
+	fmt.Fprintf(s.app.Stderr, "%s\n%s  %s\n%s\n", cli.Clean(filepath.Base(path)), s.say("fingerprint"), have, s.say("in words:"))
 	printWords(s.app.Stderr, have.Words())
-	yes, asked, err := s.confirmed("Is the same shown outside?")
+	yes, asked, err := s.confirmed(s.say("Is the same shown outside?"))
 	switch {
 	case err != nil || yes:
 		return err
@@ -133,57 +133,60 @@ func (s *site) trust(c *cobra.Command, api *client, method string, body any) err
 	if _, err := api.call(c.Context(), method, "trust", body, &status); err != nil {
 		return err
 	}
-	return s.app.Print("GateTrust", status, func(w io.Writer) { trustTable(w, &status) })
+	return s.app.Print("GateTrust", status, func(w io.Writer) { s.trustTable(w, &status) })
 }
 
-func trustTable(w io.Writer, t *gate.TrustStatus) {
+func (s *site) trustTable(w io.Writer, t *gate.TrustStatus) {
 	if !t.Initialised {
-		fmt.Fprintln(w, "the gate trusts nobody yet; next:  packhof-gate trust init root-1.json")
+		fmt.Fprintln(w, s.say("the gate trusts nobody yet; next:  packhof-gate trust init root-1.json"))
 		return
 	}
-	fmt.Fprintf(w, "root version %d, expires %s; revocations version %d\nfingerprint  %s\n", t.RootVersion, t.Expires.Format(time.DateOnly), t.RevocationsVersion, t.Fingerprint)
+	fmt.Fprintln(w, s.say("root version {root}, expires {expires}; revocations version {revocations}",
+		"root", t.RootVersion, "expires", t.Expires.Format(time.DateOnly), "revocations", t.RevocationsVersion))
+	fmt.Fprintf(w, "%s  %s\n", s.say("fingerprint"), t.Fingerprint)
 	printWords(w, t.Words)
-	rows := [][]string{{}, {"ROLE", "NEEDS", "KEYS"}}
+	rows := [][]string{{}, s.heads("ROLE", "NEEDS", "KEYS")}
 	for _, r := range t.Roles {
-		rows = append(rows, []string{r.Role, fmt.Sprintf("%d of %d", r.Threshold, len(r.Keys)), strings.Join(keyTexts(r.Keys), ", ")})
+		rows = append(rows, []string{r.Role, s.say("{n} of {all}", "n", r.Threshold, "all", len(r.Keys)), strings.Join(s.keys(r.Keys), ", ")})
 	}
-	rows = append(rows, []string{}, []string{"CHANNEL", "SERIAL", "MISSING"})
+	rows = append(rows, []string{}, s.heads("CHANNEL", "SERIAL", "MISSING"))
 	for _, c := range t.Channels {
-		rows = append(rows, []string{c.Name, positionText(c.Epoch, c.Serial), serialsText(c.Missing)})
+		rows = append(rows, []string{c.Name, s.position(c.Epoch, c.Serial), s.serials(c.Missing)})
 	}
 	cli.Table(w, rows)
 }
 
-func keyTexts(keys []gate.TrustKey) []string {
+func (s *site) keys(keys []gate.TrustKey) []string {
 	texts := make([]string, len(keys))
 	for i, k := range keys {
-		texts[i] = fmt.Sprintf("%s (%.16s, until %s)", k.Owner, k.ID, k.NotAfter.Format(time.DateOnly))
+		id := fmt.Sprintf("%.16s", k.ID)
+		texts[i] = s.say("{owner} ({key}, until {end})", "owner", k.Owner, "key", id, "end", k.NotAfter.Format(time.DateOnly))
 		if k.Revoked != "" {
-			texts[i] = fmt.Sprintf("%s (%.16s, revoked: %s)", k.Owner, k.ID, k.Revoked)
+			texts[i] = s.say("{owner} ({key}, revoked: {reason})", "owner", k.Owner, "key", id, "reason", k.Revoked)
 		}
 	}
 	return texts
 }
 
-// positionText is the place of a bundle in its channel.
-func positionText(epoch, serial int64) string {
+// position is the place of a bundle in its channel.
+func (s *site) position(epoch, serial int64) string {
 	switch {
 	case serial == 0:
-		return "none yet"
+		return s.say("none yet")
 	case epoch > 1:
-		return fmt.Sprintf("%d, epoch %d", serial, epoch)
+		return s.say("{serial}, epoch {epoch}", "serial", fmt.Sprint(serial), "epoch", epoch)
 	}
 	return fmt.Sprint(serial)
 }
 
-func serialsText(serials []int64) string {
+func (s *site) serials(serials []int64) string {
 	const most = 20
 	if len(serials) == 0 {
-		return "none"
+		return s.say("none")
 	}
 	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(serials[:min(most, len(serials))]), " ", ", "), "[]")
 	if len(serials) > most {
-		text += fmt.Sprintf(" and %d more", len(serials)-most)
+		text = s.say("{serials} and {n} more", "serials", text, "n", len(serials)-most)
 	}
 	return text
 }

@@ -29,7 +29,7 @@ func newUser(s *site) *cobra.Command {
   admin      trust and accounts
 
 All of them may read. Nobody decides on what they have received themselves.`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Needs("the name of the account"),
 		RunE: func(c *cobra.Command, args []string) error { return runUserAdd(s, c, args[0], roles) },
 	}
 	add.Flags().StringSliceVar(&roles, "role", nil, "`role` of the account; several with commas")
@@ -39,7 +39,7 @@ All of them may read. Nobody decides on what they have received themselves.`,
 	passwd := &cobra.Command{
 		Use:   "passwd NAME",
 		Short: "Change a password, and end the account's sessions",
-		Args:  cobra.ExactArgs(1),
+		Args:  cli.Needs("the name of the account"),
 		RunE:  func(c *cobra.Command, args []string) error { return runUserPasswd(s, c, args[0]) },
 	}
 	list := &cobra.Command{
@@ -73,7 +73,7 @@ func runUserAdd(s *site, c *cobra.Command, name string, roles []string) error {
 			return err
 		}
 		return s.app.Print("User", userDocument{name, roles}, func(w io.Writer) {
-			fmt.Fprintf(w, "made the account %s: %s\n", name, strings.Join(roles, ", "))
+			fmt.Fprintln(w, s.say("made the account {name}: {roles}", "name", name, "roles", strings.Join(roles, ", ")))
 		})
 	})
 }
@@ -91,7 +91,7 @@ func runUserPasswd(s *site, c *cobra.Command, name string) error {
 			return err
 		}
 		return s.app.Print("User", userDocument{Name: name}, func(w io.Writer) {
-			fmt.Fprintf(w, "changed the password of %s; its sessions have ended\n", name)
+			fmt.Fprintln(w, s.say("changed the password of {name}; its sessions have ended", "name", name))
 		})
 	})
 }
@@ -105,7 +105,7 @@ func runUserList(s *site, c *cobra.Command) error {
 			return err
 		}
 		return s.app.Print("Users", doc, func(w io.Writer) {
-			rows := [][]string{{"NAME", "ROLES", "SINCE", "CHANGED"}}
+			rows := [][]string{s.heads("NAME", "ROLES", "SINCE", "CHANGED")}
 			for _, u := range doc.Users {
 				roles := make([]string, len(u.Roles))
 				for i, r := range u.Roles {

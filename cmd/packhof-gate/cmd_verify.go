@@ -25,7 +25,7 @@ EXIT STATUS
   11  damaged
   12  not for this gate, or too old
   others as in  packhof-gate help exit-codes`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Needs("the bundle"),
 		RunE: func(c *cobra.Command, args []string) error { return runVerify(s, c, args[0]) },
 	}
 }
@@ -53,10 +53,10 @@ func runVerify(s *site, c *cobra.Command, name string) error {
 			return err
 		}
 		return s.app.Print("GateVerification", doc, func(w io.Writer) {
-			fmt.Fprintf(w, "genuine, fresh and whole: %s, serial %d\n", doc.Channel, doc.Serial)
+			fmt.Fprintln(w, s.say("genuine, fresh and whole: {channel}, serial {serial}", "channel", doc.Channel, "serial", fmt.Sprint(doc.Serial)))
 			rows := [][]string{}
 			for _, check := range doc.Checks {
-				rows = append(rows, []string{"  " + check.Name, check.Detail})
+				rows = append(rows, []string{"  " + s.word("proof", check.Name), s.told(check.Said, "", check.Detail)})
 			}
 			cli.Table(w, rows)
 		})

@@ -274,6 +274,8 @@ func mediumFailures() []failure {
 		bad("nothing there", without(bundleFile), 1, "file/missing", 0),
 		{name: "receive: folder without a bundle", run: []string{"receive", "notes"}, exit: 2, code: "receive/no-bundle"},
 		{name: "receive: folder with two", given: func(l *lab) { l.Write("medium/other.tar", "x") }, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
+		{name: "receive: the file beside the bundle", given: with("medium/plant-1-000001.packhof.json", "{}"), run: []string{"receive", "medium/plant-1-000001.packhof.json"}, exit: 2, code: "receive/no-bundle"},
+		{name: "receive: a file beside no bundle", given: with("medium/other.json", "{}"), run: []string{"receive", "medium/other.json"}, exit: 2, code: "receive/no-bundle"},
 		bad("empty", with(bundleFile, ""), 11, "volume/not-a-bundle", 0),
 		bad("no tar", with(bundleFile, strings.Repeat("hello\n", 1000)), 11, "volume/not-a-bundle", 0),
 		bad("cut off in a blob", func(l *lab) { l.Truncate(bundleFile, -7*512) }, 11, "volume/damaged", 0),

@@ -47,6 +47,7 @@ A bundle:
 	}
 	root.Version = version
 	s := &site{app: app}
+	s.addLang(root)
 	root.PersistentFlags().StringVar(&s.dir, "data", defaultData, "data directory of the gate, a `folder`")
 	root.AddCommand(
 		newInit(s), newTrust(s), newUser(s), newServe(s),

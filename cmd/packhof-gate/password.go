@@ -37,11 +37,19 @@ func (s *site) confirmed(question string) (yes, ok bool, err error) {
 	if !isFile || !term.IsTerminal(int(in.Fd())) {
 		return false, false, nil
 	}
-	fmt.Fprintf(s.app.Stderr, "%s [yes/no] ", question)
+	fmt.Fprintf(s.app.Stderr, "%s %s ", question, s.say("[yes/no]"))
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, true, err
 	}
-	answer = strings.TrimSpace(answer)
-	return answer == "yes" || answer == "y", true, nil
+	return isYes(answer), true, nil
+}
+
+// isYes understands each language, whatever the question was in.
+func isYes(answer string) bool {
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "yes", "y", "ja", "j":
+		return true
+	}
+	return false
 }

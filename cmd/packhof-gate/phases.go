@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
+	"strings"
 
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
@@ -11,13 +12,14 @@ import (
 // phases shows what the gate reports: one item of progress a phase, one after
 // the other.
 type phases struct {
+	site     *site
 	progress cli.Progress
 	item     cli.Item
 	phase    string
 	done     int64
 }
 
-func (s *site) phases() *phases { return &phases{progress: s.app.Progress()} }
+func (s *site) phases() *phases { return &phases{site: s, progress: s.app.Progress()} }
 
 // show takes one report.
 func (p *phases) show(report jsontext.Value) error {
@@ -27,7 +29,7 @@ func (p *phases) show(report jsontext.Value) error {
 	}
 	if p.item == nil || r.Phase != p.phase {
 		p.finish(nil)
-		p.item, p.phase, p.done = p.progress.Start(r.Phase, r.Total), r.Phase, 0
+		p.item, p.phase, p.done = p.progress.Start(p.site.phase(r.Phase), r.Total), r.Phase, 0
 	}
 	p.item.Advance(r.Done - p.done)
 	p.done = r.Done
@@ -45,4 +47,20 @@ func (p *phases) finish(err error) {
 func (p *phases) end(err error) {
 	p.finish(err)
 	p.progress.Close()
+}
+
+// phase is what is being done: with a destination behind it, if it is loading.
+func (s *site) phase(name string) string {
+	if destination, ok := strings.CutPrefix(name, "load "); ok {
+		return s.say("load {destination}", "destination", destination)
+	}
+	switch name {
+	case "copy":
+		return s.say("copy")
+	case "inspect":
+		return s.say("inspect")
+	case "verify":
+		return s.say("verify")
+	}
+	return name
 }

@@ -8,24 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/policy"
 )
-
-func addLang(c *cobra.Command, lang *string) {
-	c.Flags().StringVar(lang, "lang", "en", "`language` of findings: en or de")
-}
-
-func checkLang(c *cobra.Command, lang string) error {
-	if lang != "en" && lang != "de" {
-		return &cli.UsageError{What: fmt.Sprintf("there is no language %q; there are: en, de", lang), Command: c.CommandPath()}
-	}
-	return nil
-}
 
 // reviewPage is what people decide on, with the words for it.
 type reviewPage struct {
@@ -63,88 +50,87 @@ func readReview(ctx context.Context, api *client, id, lang string) (*reviewPage,
 }
 
 // print shows the review: the verdict and why, what changes, who vouches.
-func (p *reviewPage) print(w io.Writer) {
-	fmt.Fprintf(w, "verdict %s; %s\n", p.Verdict, peopleText(p.Needed))
-	printErrors(w, p.Errors)
-	printFindings(w, p.Words, p.nameOf)
-	rows := [][]string{{}, {"KIND", "NAME", "VERSION", "DIGEST", "SIZE", "CHANGE", "SBOM", "GOES TO"}}
+func (p *reviewPage) print(w io.Writer, s *site) {
+	fmt.Fprintln(w, s.say("verdict {verdict}; {people}", "verdict", s.word("verdict", p.Verdict), "people", s.people(p.Needed)))
+	s.printErrors(w, p.Errors)
+	s.printFindings(w, p.Words, func(digest string) string { return p.nameOf(s, digest) })
+	rows := [][]string{{}, s.heads("KIND", "NAME", "VERSION", "DIGEST", "SIZE", "CHANGE", "SBOM", "GOES TO")}
 	for _, a := range p.Artifacts {
-		rows = append(rows, []string{string(a.Kind), a.Name, a.Version, a.Digest.Short(), cli.Bytes(a.Size), changeText(&a), sbomText(a.SBOM), planText(a.Plan)})
+		rows = append(rows, []string{s.word("kind", a.Kind), a.Name, a.Version, a.Digest.Short(), s.words.Size(a.Size), s.change(&a), s.sbom(a.SBOM), s.plan(a.Plan)})
 	}
 	for _, r := range p.Removed {
-		rows = append(rows, []string{string(r.Kind), r.Name, r.Version, r.Digest.Short(), "", "no longer in it"})
+		rows = append(rows, []string{s.word("kind", r.Kind), r.Name, r.Version, r.Digest.Short(), "", s.say("no longer in it")})
 	}
 	cli.Table(w, rows)
 	fmt.Fprintln(w)
-	cli.Table(w, p.facts())
+	cli.Table(w, p.facts(s))
 }
 
-func (p *reviewPage) facts() [][]string {
+func (p *reviewPage) facts(s *site) [][]string {
 	rows := [][]string{
-		{"signed by", fmt.Sprintf("%s; %d needed", ownersText(p.Signers), p.Threshold)},
-		{"proven", fmt.Sprintf("%d blobs, %s, every byte", p.BlobsChecked, cli.Bytes(p.BytesChecked))},
-		{"created", p.Created.String() + ", may be accepted until " + p.Expires.String()},
-		{"received by", p.Submitter},
+		{s.say("signed by"), s.say("{signers}; {needed} needed", "signers", s.owners(p.Signers), "needed", p.Threshold)},
+		{s.say("proven"), s.say("{blobs}, {size}, every byte", "blobs", s.blobs(p.BlobsChecked), "size", s.words.Size(p.BytesChecked))},
+		{s.say("created"), s.say("{at}, may be accepted until {end}", "at", p.Created.String(), "end", p.Expires.String())},
+		{s.say("received by"), p.Submitter},
 	}
 	if p.Note != "" {
-		rows = append(rows, []string{"note of the sender", p.Note})
+		rows = append(rows, []string{s.say("note of the sender"), p.Note})
 	}
 	if len(p.Missing) > 0 {
-		rows = append(rows, []string{"serials that never came", serialsText(p.Missing)})
+		rows = append(rows, []string{s.say("serials that never came"), s.serials(p.Missing)})
 	}
 	for _, o := range p.OmittedByTheSender {
-		rows = append(rows, []string{"left out by the sender", o.Name + ": " + o.Reason})
+		rows = append(rows, []string{s.say("left out by the sender"), o.Name + ": " + o.Reason})
 	}
 	for _, d := range p.Decisions {
-		rows = append(rows, []string{"decision", decisionText(d)})
+		rows = append(rows, []string{s.say("decision"), s.decision(d)})
 	}
-	return append(rows, []string{"review", p.Digest})
+	return append(rows, []string{s.say("review"), p.Digest})
 }
 
 // nameOf is what people call an artifact of the review.
-func (p *reviewPage) nameOf(digest string) string {
+func (p *reviewPage) nameOf(s *site, digest string) string {
 	i := slices.IndexFunc(p.Artifacts, func(a gate.ReviewArtifact) bool { return a.Digest.String() == digest })
 	if i < 0 {
-		return "the bundle"
+		return s.say("the bundle")
 	}
 	return p.Artifacts[i].Name + " " + p.Artifacts[i].Version
 }
 
 // printFindings prints findings as they come, heaviest first.
-func printFindings(w io.Writer, findings []policy.Worded, nameOf func(digest string) string) {
+func (s *site) printFindings(w io.Writer, findings []policy.Worded, nameOf func(digest string) string) {
 	for _, f := range findings {
-		fmt.Fprintf(w, "\n%s  not met: %s  (%s)\n", strings.ToUpper(string(f.Level)), cli.Clean(f.Title), f.Rule)
+		level := strings.ToUpper(s.word("level", f.Level))
+		fmt.Fprintln(w, "\n"+s.say("{level}  not met: {title}  ({rule})", "level", level, "title", cli.Clean(f.Title), "rule", f.Rule))
 		fmt.Fprintf(w, "  %s: %s\n", cli.Clean(nameOf(f.Artifact)), cli.Clean(f.Sentence))
 		if f.Remedy != "" {
-			fmt.Fprintf(w, "  hint: %s\n", cli.Clean(f.Remedy))
+			fmt.Fprintln(w, "  "+s.say("hint: {remedy}", "remedy", cli.Clean(f.Remedy)))
 		}
 	}
 }
 
-func printErrors(w io.Writer, errs []policy.Failure) {
+func (s *site) printErrors(w io.Writer, errs []policy.Failure) {
 	for _, e := range errs {
-		fmt.Fprintf(w, "\nERROR  %s  %s\n", e.Rule, cli.Clean(e.Message))
+		fmt.Fprintf(w, "\n%s  %s  %s\n", s.say("ERROR"), e.Rule, cli.Clean(e.Message))
 	}
 }
 
-func peopleText(needed int) string {
-	switch needed {
-	case 0:
-		return "nobody has to approve"
-	case 1:
-		return "one person has to approve"
+func (s *site) people(needed int) string {
+	if needed == 0 {
+		return s.say("nobody has to approve")
 	}
-	return fmt.Sprintf("%d people have to approve", needed)
+	return s.many(needed, "{n} person has to approve", "{n} people have to approve")
 }
 
-func changeText(a *gate.ReviewArtifact) string {
+func (s *site) change(a *gate.ReviewArtifact) string {
+	word := s.word("change", a.Change)
 	if a.FromVersion != "" {
-		return a.Change + " from " + a.FromVersion
+		return s.say("{change} from {version}", "change", word, "version", a.FromVersion)
 	}
-	return a.Change
+	return word
 }
 
-func sbomText(entries []gate.ReviewSBOM) string {
+func (s *site) sbom(entries []gate.ReviewSBOM) string {
 	present, components := 0, 0
 	for _, e := range entries {
 		if e.Status == bundle.SBOMPresent {
@@ -154,51 +140,51 @@ func sbomText(entries []gate.ReviewSBOM) string {
 	}
 	switch {
 	case present == len(entries) && present > 0:
-		return cli.Count(components, "component")
+		return s.many(components, "{n} component", "{n} components")
 	case present == 0 && len(entries) == 1:
-		return string(entries[0].Status)
+		return s.word("sbom", entries[0].Status)
 	}
-	return fmt.Sprintf("%d of %d", present, len(entries))
+	return s.say("{n} of {all}", "n", present, "all", len(entries))
 }
 
-func planText(plan []gate.ReviewPlan) string {
+func (s *site) plan(plan []gate.ReviewPlan) string {
 	var texts []string
 	for _, p := range plan {
-		text := p.Destination + " as " + p.Name
+		text := s.say("{destination} as {name}", "destination", p.Destination, "name", p.Name)
 		switch {
 		case p.Owner != "":
-			text += " (belongs to channel " + p.Owner + ": cannot be released)"
+			text += " " + s.say("(belongs to channel {channel}: cannot be released)", "channel", p.Owner)
 		case p.Kept:
-			text += " (a later serial has the name and keeps it)"
+			text += " " + s.say("(a later serial has the name and keeps it)")
 		case p.Replaces != nil:
-			text += " over " + p.Replaces.Short()
+			text += " " + s.say("over {digest}", "digest", p.Replaces.Short())
 		}
 		texts = append(texts, text)
 	}
 	if len(texts) == 0 {
-		return "nowhere"
+		return s.say("nowhere")
 	}
 	return strings.Join(texts, ", ")
 }
 
-func ownersText(signers []gate.ReviewSigner) string {
+func (s *site) owners(signers []gate.ReviewSigner) string {
 	var texts []string
-	for _, s := range signers {
-		texts = append(texts, fmt.Sprintf("%s (%.16s)", s.Owner, s.Key))
+	for _, signer := range signers {
+		texts = append(texts, fmt.Sprintf("%s (%.16s)", signer.Owner, signer.Key))
 	}
 	if len(texts) == 0 {
-		return "nobody"
+		return s.say("nobody")
 	}
 	return strings.Join(texts, ", ")
 }
 
-func decisionText(d gate.Decision) string {
-	text := fmt.Sprintf("%s: %s, %s", d.Actor, d.Choice, bundle.At(d.At))
+func (s *site) decision(d gate.Decision) string {
+	text := fmt.Sprintf("%s: %s, %s", d.Actor, s.word("decided", d.Choice), bundle.At(d.At))
 	if d.Reason != "" {
 		text += ": " + d.Reason
 	}
 	if !d.Counts {
-		text += " (no longer counts)"
+		text += " " + s.say("(no longer counts)")
 	}
 	return text
 }

@@ -78,17 +78,17 @@ func (s *site) doctorRules(ctx context.Context, judged string) gate.Check {
 	c := gate.Check{Name: "rules of your own", Result: gate.CheckOK}
 	dir, own, digest, err := s.rulesNow(ctx)
 	if err != nil {
-		c.Result, c.Detail = gate.CheckBad, err.Error()
+		c.Result, c.Detail, c.Code = gate.CheckBad, err.Error(), cli.CodeOf(err)
 		var told interface{ Remedy() string }
 		if errors.As(err, &told) {
 			c.Remedy = told.Remedy()
 		}
 		return c
 	}
-	c.Detail = fmt.Sprintf("%s: %s", dir, cli.Count(own, "rule"))
+	c.Detail = s.many(own, "{folder}: {n} rule", "{folder}: {n} rules", "folder", dir)
 	if !strings.Contains(judged, digest) {
-		c.Result, c.Remedy = gate.CheckWarning, "restart packhof-gate serve"
-		c.Detail += "; changed since the gate was started, which judges by what was there then"
+		c.Result, c.Remedy = gate.CheckWarning, s.say("restart packhof-gate serve")
+		c.Detail += s.say("; changed since the gate was started, which judges by what was there then")
 	}
 	return c
 }

@@ -21,6 +21,8 @@ type site struct {
 	dir    string // of --data
 	config config
 	file   *cli.Config
+	lang   string // of --lang
+	words  *web.Words
 }
 
 func (s *site) configPath() string { return filepath.Join(s.dir, "gate.yaml") }

@@ -27,10 +27,10 @@ func New(view func() gate.DepotStore) *Sink { return &Sink{view: view} }
 
 var _ gate.Sink = (*Sink)(nil)
 
-// Plan says what becomes of each name. Nothing stands in the way of a row, and
-// nothing has to be moved for it.
+// Plan says what becomes of each name. Nothing stands in the way of a row;
+// what it makes reachable is all of its artifact.
 func (s *Sink) Plan(ctx context.Context, r *gate.Release) ([]gate.Action, error) {
-	names := r.Names()
+	artifacts, names := r.Artifacts(), r.Names()
 	actions := make([]gate.Action, len(names))
 	for i, name := range names {
 		effect, err := s.effect(ctx, name)
@@ -38,6 +38,14 @@ func (s *Sink) Plan(ctx context.Context, r *gate.Release) ([]gate.Action, error)
 			return nil, err
 		}
 		actions[i] = gate.Action{Name: name, Effect: effect}
+		if effect == gate.EffectKeep {
+			continue
+		}
+		blobs, err := blobsOf(r, artifacts[i])
+		if err != nil {
+			return nil, err
+		}
+		actions[i].Bytes, actions[i].Blobs = artifacts[i].Size, len(blobs)
 	}
 	return actions, nil
 }

@@ -124,8 +124,8 @@ func (l *lab) effects(id gate.CaseID) map[string]gate.Effect {
 	for _, d := range must(l.gate.Plan(l.t.Context(), gate.Console("otto"), id)) {
 		for _, a := range d.Actions {
 			effects[a.Name.String()] = a.Effect
-			if a.Bytes != 0 {
-				l.t.Errorf("%s would move %d bytes", a.Name, a.Bytes)
+			if loads := a.Bytes > 0 && a.Blobs > 0; loads == (a.Effect == gate.EffectKeep) {
+				l.t.Errorf("%s: %s, %d bytes in %d blobs", a.Name, a.Effect, a.Bytes, a.Blobs)
 			}
 		}
 	}
