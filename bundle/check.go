@@ -42,6 +42,10 @@ func (b *Bundle) CheckOn(ctx context.Context, jobs int, observe func(n int64)) e
 	return checkGraph(b.manifest, b.content)
 }
 
+// HasMetadata tells whether what the bundle is described by is all here: it may
+// lie in another volume.
+func (b *Bundle) HasMetadata() (bool, error) { return hasMetadata(b.manifest, b.content) }
+
 // hasMetadata tells whether what stands before the content is all there.
 func hasMetadata(m *Manifest, content Content) (bool, error) {
 	for _, b := range metadataOf(m, 1) {

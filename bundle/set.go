@@ -312,6 +312,20 @@ func (b *Bundle) Needed(lacks []Piece) []int {
 	return list
 }
 
+// Brings tells whether the volumes here hold anything of what is lacking.
+func (b *Bundle) Brings(lacks []Piece) bool {
+	c, inVolumes := b.content.(volumeContent)
+	if !inVolumes {
+		return true
+	}
+	return slices.ContainsFunc(lacks, func(p Piece) bool {
+		s := c[p.Blob]
+		return s != nil && slices.ContainsFunc(s.pieces, func(l located) bool {
+			return p.overlaps(Segment{Blob: p.Blob, Offset: l.offset, Length: l.entry.size})
+		})
+	})
+}
+
 func (p Piece) overlaps(s Segment) bool {
 	if p.Blob != s.Blob {
 		return false

@@ -65,13 +65,23 @@ type Summary struct {
 	Needed    int            `json:"needed"`    // approvals
 }
 
+// Lacking is what a case still waits for.
+type Lacking struct {
+	Bytes   int64 `json:"bytes"`
+	Volumes []int `json:"volumes"` // numbers of the volumes that have it, of the set that the last one belongs to
+	Of      int   `json:"of"`      // how many volumes that set has
+}
+
 // Case is everything that is known of a case, without what the people who
 // decide are bound to: that is Review.
 type Case struct {
 	Summary
 	// Known says, in the answer to Receive alone, that all of the bundle was
 	// here already, so that nothing of the medium but its head was read.
-	Known    bool     `json:"known,omitempty"`
+	Known bool `json:"known,omitempty"`
+	// Lacks says, in the answer to Receive alone, what other volumes have to
+	// bring before the case goes on; nil when nothing.
+	Lacks    *Lacking `json:"lacks,omitempty"`
 	File     string   `json:"file"`              // name of the file it came in
 	Problem  *Problem `json:"problem,omitempty"` // why it stands where it stands
 	Progress int64    `json:"progress"`          // bytes of its content that are here

@@ -88,8 +88,8 @@ func (g *Gate) progressOf(ctx context.Context, r *row) (int64, error) {
 	if err != nil {
 		return 0, nil // it is a figure for people; who acts on the case will meet the error
 	}
-	need, err := g.lacks(v.bundle)
-	return max(0, r.Size-need), err
+	lacks, err := v.bundle.StoreLacks(g.store)
+	return max(0, r.Size-bytesOf(lacks)), err
 }
 
 // Resume goes on, after a restart, with every case that can go on by itself:

@@ -71,6 +71,12 @@ func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, 
 	} else if r != nil {
 		p.Known = r.ID
 	}
+	if there, err := a.bundle.HasMetadata(); err != nil {
+		return nil, err
+	} else if !there {
+		p.Problem = asProblem(problem.New("volume/not-complete", "what the policy judges by is in volume 1 of this set").Hint("inspect that one"))
+		return p, nil
+	}
 	p.Decision, err = g.foretell(ctx, a, p.Missing)
 	return p, err
 }
@@ -136,9 +142,9 @@ func (g *Gate) VerifyFile(ctx context.Context, by Actor, path string, observe fu
 	if err := by.needs(MayReceive); err != nil {
 		return nil, err
 	}
-	sealed, damage := bundle.OpenFile(path)
-	if sealed == nil {
-		return nil, damage
+	sealed, err := openVolume(path)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	a, err := g.judgeHead(ctx, g.db.read, sealed)
@@ -165,10 +171,19 @@ func (g *Gate) VerifyFile(ctx context.Context, by Actor, path string, observe fu
 			held("signatures", said("{signers}", "signers", signersText(a.bundle))),
 			held("audience", said("{gate}", "gate", g.id)),
 			held("freshness", freshnessSaid(m, a.fresh)),
-			held("blobs", said("{n} of {n}, {bytes} bytes", "n", m.Totals.Files, "bytes", m.Totals.Bytes)),
+			held("blobs", blobsSaid(a.bundle)),
 			held("artifacts", said("{n}, each whole from its root", "n", len(m.Artifacts))),
 		},
 	}, nil
+}
+
+// blobsSaid says how much of a bundle is in the volumes that were proven.
+func blobsSaid(b *bundle.Bundle) Sentence {
+	m := b.Manifest()
+	if lacking := bytesOf(b.Lacks()); lacking > 0 {
+		return said("{here} of {bytes} bytes are in this volume, all of them sound", "here", m.Totals.Bytes-lacking, "bytes", m.Totals.Bytes)
+	}
+	return said("{n} of {n}, {bytes} bytes", "n", m.Totals.Files, "bytes", m.Totals.Bytes)
 }
 
 func freshnessSaid(m *bundle.Manifest, f freshness) Sentence {

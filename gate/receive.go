@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -25,9 +26,9 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	if err := by.needs(MayReceive); err != nil {
 		return nil, err
 	}
-	sealed, damage := bundle.OpenFile(path)
-	if sealed == nil {
-		return nil, damage
+	sealed, err := openVolume(path)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	head := sealed.Head()
@@ -40,7 +41,7 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	if err != nil {
 		return g.caseBeside(ctx, by, id, err)
 	}
-	copied, err := g.bringContent(ctx, by, id, b, observe)
+	copied, lacks, err := g.bringContent(ctx, by, id, b, observe)
 	if err != nil {
 		return g.caseBeside(ctx, by, id, err)
 	}
@@ -49,9 +50,39 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	}
 	c, err = g.Case(ctx, by, id)
 	if err == nil {
-		c.Known = !copied
+		c.Known, c.Lacks = !copied, lackingOf(b, lacks)
 	}
 	return c, err
+}
+
+// openVolume opens the one volume at path, with the signatures that lie beside
+// it.
+func openVolume(path string) (*bundle.Sealed, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		return nil, problem.New("volume/not-a-file", "%s is not a file", path).Hint("name the volumes in it")
+	}
+	found, err := bundle.Find(path)
+	if err != nil {
+		return nil, err
+	}
+	return found.Bundles[0], nil
+}
+
+// lackingOf says what a bundle still waits for.
+func lackingOf(b *bundle.Bundle, lacks []bundle.Piece) *Lacking {
+	if len(lacks) == 0 {
+		return nil
+	}
+	l := &Lacking{Volumes: b.Needed(lacks)}
+	for _, p := range lacks {
+		l.Bytes += p.Length
+	}
+	for _, v := range b.Volumes() {
+		l.Of = v.Count
+	}
+	return l
 }
 
 // fileName is the name of a file on a medium as it may stand in a row: the
@@ -303,35 +334,65 @@ func refusalState(refusal error) (State, bool) {
 }
 
 // bringContent copies what is not here yet. That may be something of a case
-// that is far beyond that: its disk lost it. Where nothing is lacking, copied is
-// false and the content of the medium is not read.
-func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, observe func(Progress)) (copied bool, err error) {
+// that is far beyond that: its disk lost it. Where nothing of what is lacking
+// is in this volume, copied is false and its content is not read. lacks is what
+// other volumes have to bring; as long as there is any, the case waits.
+func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, observe func(Progress)) (copied bool, lacks []bundle.Piece, err error) {
 	r, err := rowOf(ctx, g.db.read, id)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
-	need, err := g.lacks(b)
-	if err != nil || need == 0 && r.State != Received {
-		return false, err
+	if lacks, err = b.StoreLacks(g.store); err != nil {
+		return false, nil, err
 	}
-	if err := g.checkSpace(need); err != nil {
-		return false, err
+	if len(lacks) == 0 && r.State != Received || len(lacks) > 0 && !b.Brings(lacks) {
+		return false, lacks, nil
+	}
+	if err := g.checkSpace(bytesOf(lacks)); err != nil {
+		return false, nil, err
 	}
 	m := b.Manifest()
 	if err := g.fault("copy:before"); err != nil {
-		return false, err
+		return false, nil, err
 	}
 	if err := b.CopyTo(ctx, g.store, observer(observe, id, "copy", m.Totals.Bytes)); err != nil {
-		return false, g.copyFailed(ctx, by, r, err)
+		return false, nil, g.copyFailed(ctx, by, r, err)
 	}
-	return true, g.step(ctx, "verified", func(t *tx) error {
-		if r.State == Received {
-			if err := t.move(ctx, r, Verified, nil); err != nil {
-				return err
-			}
+	if lacks, err = b.StoreLacks(g.store); err != nil {
+		return true, nil, err
+	}
+	return true, lacks, g.step(ctx, "verified", func(t *tx) error { return t.noteCopied(ctx, by, r, b, lacks) })
+}
+
+// noteCopied records that a volume was copied: the last one makes the content
+// verified.
+func (t *tx) noteCopied(ctx context.Context, by Actor, r *row, b *bundle.Bundle, lacks []bundle.Piece) error {
+	m := b.Manifest()
+	if len(lacks) > 0 {
+		detail := fmt.Sprintf("%s, %d bytes are lacking", volumesText(b), bytesOf(lacks))
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.volume", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: detail})
+	}
+	if r.State == Received {
+		if err := t.move(ctx, r, Verified, nil); err != nil {
+			return err
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.verified", Outcome: outcomeOK, Case: id, Bundle: r.label(), Said: counted(m.Totals.Files, "{n} blob, {bytes} bytes", "{n} blobs, {bytes} bytes", "bytes", m.Totals.Bytes)})
-	})
+	}
+	return t.log(ctx, leaf{Actor: by.Name(), Type: "case.verified", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d blobs, %d bytes", m.Totals.Files, m.Totals.Bytes)})
+}
+
+func volumesText(b *bundle.Bundle) string {
+	var parts []string
+	for _, v := range b.Volumes() {
+		parts = append(parts, fmt.Sprintf("volume %d of %d of the set %s", v.Number, v.Count, v.Set.Short()))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func bytesOf(pieces []bundle.Piece) (bytes int64) {
+	for _, p := range pieces {
+		bytes += p.Length
+	}
+	return bytes
 }
 
 // copyFailed tells a medium that holds wrong bytes from a copy that could not
@@ -357,21 +418,6 @@ func isDamage(err error, code string) bool {
 	var corrupt *cas.CorruptError
 	return errors.As(err, &damaged) || errors.As(err, &corrupt) ||
 		strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "oci/") || strings.HasPrefix(code, "format/")
-}
-
-// lacks counts the bytes of a bundle that are not in the store.
-func (g *Gate) lacks(b *bundle.Bundle) (int64, error) {
-	var need int64
-	for _, blob := range b.Manifest().Blobs {
-		there, err := g.store.Has(blob.Digest, blob.Size)
-		if err != nil {
-			return 0, err
-		}
-		if !there {
-			need += max(blob.Size, 1)
-		}
-	}
-	return need, nil
 }
 
 // checkSpace refuses before the first byte what cannot fit.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
 
 // Span is a run of bytes of a blob.
@@ -24,7 +25,7 @@ func (s Span) end() int64 { return s.Offset + s.Length }
 // Assembly is a blob that comes in pieces, in any order and over any time. What
 // was kept survives a restart; nothing of it is under the blob's name before
 // all of it is there and has the right digest. One assembly of a blob is open
-// at a time; the caller sees to that.
+// at a time.
 type Assembly struct {
 	store *Store
 	want  Digest
@@ -40,6 +41,19 @@ func (s *Store) assemblyDir() string { return filepath.Join(s.dir, "assembly") }
 
 func (s *Store) assemblyPath(d Digest) string { return filepath.Join(s.assemblyDir(), d.Hex()) }
 
+// BusyError says that the blob is being put together by somebody else.
+type BusyError struct{ Digest Digest }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("blob %s is being brought by somebody else at the same time", e.Digest)
+}
+
+// Code is the stable code of this error.
+func (e *BusyError) Code() string { return "store/busy" }
+
+// Remedy says what to do.
+func (e *BusyError) Remedy() string { return "run the same command again when that has ended" }
+
 // Assemble begins the assembly of a blob, or goes on with it.
 func (s *Store) Assemble(d Digest, size int64) (*Assembly, error) {
 	if err := os.MkdirAll(s.assemblyDir(), 0o755); err != nil {
@@ -48,6 +62,9 @@ func (s *Store) Assemble(d Digest, size int64) (*Assembly, error) {
 	f, err := os.OpenFile(s.assemblyPath(d), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(&BusyError{Digest: d}, f.Close())
 	}
 	kept, err := s.keptSpans(d, size)
 	if err != nil {
@@ -79,7 +96,7 @@ func (s *Store) keptSpans(d Digest, size int64) ([]Span, error) {
 	}
 	at := int64(-1)
 	for _, k := range kept {
-		if k.Offset <= at || k.Length <= 0 || k.end() > min(size, info.Size()) {
+		if k.Offset <= at || k.Length <= 0 || k.Length > min(size, info.Size())-k.Offset {
 			return nil, nil
 		}
 		at = k.end()

@@ -102,6 +102,7 @@ func exportEntries() []Entry {
 		{"serial/stale", ExitFailed, "A later serial has been sealed already.", "packhof plan"},
 		{"store/foreign", ExitUsage, "The folder that packhof.yaml names as the store holds files and is no store. A store is swept, so nothing else may lie in it.", ""},
 		{"store/rotten", ExitDamaged, "A blob in the store was not what its name says any more. It was dropped; nothing went out.", ""},
+		{"store/busy", ExitFailed, "Two processes bring pieces of the same blob at the same time.", ""},
 		{"store/missing", ExitFailed, "The store has lost a blob.", "packhof plan"},
 		{"artifact/empty", ExitFailed, "An artifact has no files.", "check the path in packhof.yaml"},
 		{"artifact/bad-path", ExitFailed, "A file has a name that not every destination can keep.", ""},
