@@ -13,11 +13,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
-
-const maxConfig = 1 << 20
 
 // ConfigError says what is wrong in a configuration file, and where.
 type ConfigError struct {
@@ -64,7 +63,11 @@ func LoadConfig(path string, into any, check func() error) (*Config, error) {
 	if nestsTooDeep(b) {
 		return nil, &ConfigError{File: path, What: fmt.Sprintf("it nests deeper than %d", maxNesting), Kind: "config/syntax"}
 	}
-	file, err := parser.ParseBytes(b, 0)
+	tokens := lexer.Tokenize(string(b))
+	if excess := tooMuch(tokens); excess != "" {
+		return nil, &ConfigError{File: path, What: excess, Kind: "config/unreadable", Fix: "split it, or take together what belongs together"}
+	}
+	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, syntaxError(path, err)
 	}
@@ -88,26 +91,6 @@ func LoadConfig(path string, into any, check func() error) (*Config, error) {
 		return nil, err
 	}
 	return c, mistaken(append(mistakes, withoutEchoes(wrong, mistakes)...))
-}
-
-const maxNesting = 1000
-
-// nestsTooDeep counts brackets, whatever they stand in: the parser needs time
-// with the square of the nesting.
-func nestsTooDeep(b []byte) bool {
-	depth := 0
-	for _, c := range b {
-		switch c {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth = max(0, depth-1)
-		}
-		if depth > maxNesting {
-			return true
-		}
-	}
-	return false
 }
 
 // refuseAliases refuses anchors and what refers to them: a few lines of them
@@ -144,8 +127,11 @@ func readConfig(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxConfig {
-		return nil, &ConfigError{File: path, What: fmt.Sprintf("it is not a file of at most %d bytes", maxConfig), Kind: "config/unreadable"}
+	if !info.Mode().IsRegular() {
+		return nil, &ConfigError{File: path, What: "it is not a plain file", Kind: "config/unreadable"}
+	}
+	if info.Size() > maxConfig {
+		return nil, &ConfigError{File: path, What: fmt.Sprintf("it has %d bytes, and a configuration file at most %d", info.Size(), maxConfig), Kind: "config/unreadable"}
 	}
 	return os.ReadFile(path)
 }
