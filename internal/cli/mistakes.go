@@ -113,7 +113,7 @@ func above(path string) string { return path[:max(0, strings.LastIndexAny(path, 
 // within tells whether a path is another, or leads below it.
 func within(path, above string) bool {
 	below, ok := strings.CutPrefix(path, above)
-	return ok && (below == "" || below[0] == '.' || below[0] == '[')
+	return above == wholeFile || ok && (below == "" || below[0] == '.' || below[0] == '[')
 }
 
 // decode decodes the file. The decoder stops at the first mistake; what it

@@ -107,6 +107,7 @@ func TestEchoesAreNotTold(t *testing.T) {
 		"a misspelt key is missing, too": {"chanel: x\n", `1:1: unknown key "chanel"`},
 		"of an item":                     {"channel: x\nbeds:\n- nmae: a\n", `3:3: unknown key "nmae"`},
 		"an item of another form":        {"channel: x\nbeds:\n- a\n", `3:3: beds[0]: text stands where a group of keys belongs`},
+		"a file of another form":         {"- x\n", `1:1: the file: a list stands where a group of keys belongs`},
 		"a value of another form":        {"channel: x\ncount: [12]\n", `2:1: count: a list stands where a number belongs`},
 	} {
 		_, err := loadChecked(t, c.text)

@@ -149,9 +149,12 @@ func syntaxError(path string, err error) error {
 	return e
 }
 
+// wholeFile stands where the path of a field would.
+const wholeFile = "the file"
+
 func dotted(path []string) string {
 	if len(path) == 0 {
-		return "the file"
+		return wholeFile
 	}
 	var b strings.Builder
 	for i, part := range path {

@@ -204,7 +204,7 @@ func TestNearest(t *testing.T) {
 
 func FuzzLoadConfig(f *testing.F) {
 	for _, text := range []string{
-		"channel: x\n", "hosts:\n  a:5000: {ca: b}\n", "beds:\n- name: a\n  plants: [b, 'c']\n", "a: &b [*b]\n", "? [x]\n: y\n", "- |\n  x\n", "!!binary x: y\n", "\xff", "---\n...\n---\n", "a: >-\n b\n", "{a: [}",
+		"channel: x\n", "hosts:\n  a:5000: {ca: b}\n", "beds:\n- name: a\n  plants: [b, 'c']\n", "a: &b [*b]\n", "? [x]\n: y\n", "- |\n  x\n", "!!binary x: y\n", "\xff", "---\n...\n---\n", "a: >-\n b\n", "{a: [}", "1:\n0:", "open: 1\nbeds: [x, {}, 1]\n",
 	} {
 		f.Add([]byte(text))
 	}
@@ -215,9 +215,10 @@ func FuzzLoadConfig(f *testing.F) {
 			t.Fatal(err)
 		}
 		var g garden
-		c, err := LoadConfig(path, &g, nothing)
-		var e *ConfigError
-		if err != nil && (!errors.As(err, &e) || e.Code() == "") {
+		c, err := LoadConfig(path, &g, g.check)
+		one, isOne := errors.AsType[*ConfigError](err)
+		several, isSeveral := errors.AsType[*ConfigErrors](err)
+		if err != nil && (!isOne || one.Code() == "") && (!isSeveral || several.Code() == "" || len(several.Evidence()) < 2) {
 			t.Errorf("refused without a code: %v", err)
 		}
 		if err == nil {
