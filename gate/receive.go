@@ -369,21 +369,22 @@ func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.
 func (t *tx) noteCopied(ctx context.Context, by Actor, r *row, b *bundle.Bundle, lacks []bundle.Piece) error {
 	m := b.Manifest()
 	if len(lacks) > 0 {
-		detail := fmt.Sprintf("%s, %d bytes are lacking", volumesText(b), bytesOf(lacks))
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.volume", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: detail})
+		detail := counted(len(b.Volumes()), "volume {volumes}: {bytes} bytes are lacking", "volumes {volumes}: {bytes} bytes are lacking", "volumes", volumesText(b), "bytes", bytesOf(lacks))
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.volume", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail})
 	}
 	if r.State == Received {
 		if err := t.move(ctx, r, Verified, nil); err != nil {
 			return err
 		}
 	}
-	return t.log(ctx, leaf{Actor: by.Name(), Type: "case.verified", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Detail: fmt.Sprintf("%d blobs, %d bytes", m.Totals.Files, m.Totals.Bytes)})
+	return t.log(ctx, leaf{Actor: by.Name(), Type: "case.verified", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(m.Totals.Files, "{n} blob, {bytes} bytes", "{n} blobs, {bytes} bytes", "bytes", m.Totals.Bytes)})
 }
 
+// volumesText names volumes: number, how many there are, and their set.
 func volumesText(b *bundle.Bundle) string {
 	var parts []string
 	for _, v := range b.Volumes() {
-		parts = append(parts, fmt.Sprintf("volume %d of %d of the set %s", v.Number, v.Count, v.Set.Short()))
+		parts = append(parts, fmt.Sprintf("%d/%d (%s)", v.Number, v.Count, v.Set.Short()))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -126,6 +126,7 @@ func (j *journey) sees(name, selector string, texts ...string) {
 			j.t.Errorf("%s does not show %q:\n%s", name, want, body)
 		}
 	}
+	j.fitsATelephone(name)
 	if j.pictures == "" {
 		return
 	}
@@ -141,6 +142,28 @@ func (j *journey) sees(name, selector string, texts ...string) {
 			j.t.Fatal(err)
 		}
 	}
+}
+
+// fitsATelephone looks whether a screen as narrow as a telephone's would have
+// to be moved sideways: only tables may, each by itself.
+func (j *journey) fitsATelephone(name string) {
+	j.t.Helper()
+	const width = 390
+	var needed int
+	var telephone []byte
+	j.do(name+" on a telephone", chromedp.EmulateViewport(width, 844), chromedp.Evaluate(`document.documentElement.scrollWidth`, &needed))
+	if needed > width {
+		var widest string
+		j.do(name, chromedp.Evaluate(`[...document.querySelectorAll("main *, header *, footer *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map(e => e.outerHTML.slice(0, 120)).join("\n")`, &widest))
+		j.t.Errorf("%s needs %d pixels on a telephone of %d:\n%s", name, needed, width, widest)
+	}
+	if j.pictures != "" {
+		j.do("picture of "+name, chromedp.FullScreenshot(&telephone, 100))
+		if err := os.WriteFile(filepath.Join(j.pictures, name+"-"+j.lang+"-390.png"), telephone, 0o600); err != nil {
+			j.t.Fatal(err)
+		}
+	}
+	j.do(name, chromedp.EmulateViewport(1280, 800))
 }
 
 // TestJourneyInARealBrowser logs in, looks at the inbox, reads a review,

@@ -355,7 +355,25 @@ func (b *browser) do(request *http.Request) screen {
 	b.must(response.Body.Close())
 	doc, err := html.Parse(bytes.NewReader(raw))
 	b.must(err)
+	checkHeadings(b.t, request.URL.Path, doc)
 	return screen{b.t, response.StatusCode, response.Request.URL.Path, response.Header, string(raw), doc}
+}
+
+// checkHeadings looks whether the headings of a screen are a tree: one h1, and
+// below it no level left out.
+func checkHeadings(t testing.TB, name string, doc *html.Node) {
+	t.Helper()
+	last := 0
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode || len(n.Data) != 2 || n.Data[0] != 'h' || n.Data[1] < '1' || n.Data[1] > '6' {
+			continue
+		}
+		level := int(n.Data[1] - '0')
+		if level > last+1 || level == 1 && last > 0 {
+			t.Errorf("%s: h%d %q follows h%d", name, level, text(n), last)
+		}
+		last = level
+	}
 }
 
 // all finds the elements with a tag and, given in pairs, attributes.

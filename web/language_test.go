@@ -44,6 +44,7 @@ func wordSets() map[string][]string {
 		"tab":         tabs(),
 		"inbox.empty": tabs(),
 		"level":       texts(levels()...),
+		"format":      {"unknown"},
 		"proof":       {"trust root", "signatures", "audience", "freshness", "blobs", "artifacts"},
 		"verdict":     texts(policy.Allow, policy.Review, policy.Deny, policy.Failed),
 		"kind":        texts(bundle.Kinds()...),
@@ -355,7 +356,7 @@ func TestEverythingSaidIsTranslated(t *testing.T) {
 func TestSay(t *testing.T) {
 	de, en := german(t), english(t)
 	s := gate.Sentence{Form: "version {version} ends at {at}", Params: map[string]any{"version": 3.0, "at": "2026-11-30T12:00:00Z"}}
-	if got := de.Sentence(s); got != "Fassung 3 läuft am 30.11.2026, 12:00 ab" {
+	if got := de.Sentence(s); got != "Version 3 läuft am 30.11.2026, 12:00 ab" {
 		t.Errorf("%q", got)
 	}
 	if got := en.Sentence(s); got != "version 3 ends at 30 Nov 2026, 12:00" {

@@ -37,6 +37,9 @@ func (l *Words) Many(n int, one, other string, pairs ...any) string {
 func (l *Words) Sentence(s gate.Sentence) string {
 	var pairs []any
 	for name, v := range s.Params {
+		if name == "verdict" {
+			v = l.word(name, v)
+		}
 		pairs = append(pairs, name, l.param(v))
 	}
 	return visible(l.Say(s.Form, pairs...))

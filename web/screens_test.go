@@ -234,7 +234,7 @@ func TestInbox(t *testing.T) {
 	l.receive(l.stranger())
 
 	s := german.get("/cases")
-	s.shows("Vorgang 1: plant-7 Nr. 1", "wartet", "Ihre Entscheidung fehlt", "0 von 1 Freigaben", "eingebracht von os:carrier", "30.11.2026, 12:00", "gerade eben")
+	s.shows("Vorgang 1: plant-7 Nr. 1", "wartet", "Ihre Entscheidung fehlt", "0 von 1 Freigabe", "eingebracht von os:carrier", "30.11.2026, 12:00", "gerade eben")
 	if tabs := all(s.one("nav", "class", "tabs"), "a"); len(tabs) != 3 || text(tabs[0]) != "Wartend 1" || text(tabs[1]) != "Gesperrt 1" || attribute(tabs[0], "aria-current") != "page" {
 		t.Errorf("tabs %q, %q", text(tabs[0]), text(tabs[1]))
 	}
@@ -415,7 +415,7 @@ func TestDecideAndLoadInTheBrowser(t *testing.T) {
 	b := l.loggedIn(officer, "de")
 	form := url.Values{"choice": {"approve"}, "reason": {"abgesprochen"}, "review": {b.digest(c.ID)}, "password": {passwordOf(officer)}}
 	s := b.post("/cases/1/decisions", form)
-	s.shows("freigegeben", "1 von 1 Freigaben", "anna: freigegeben, 30.11.2026, 12:00", "abgesprochen")
+	s.shows("freigegeben", "1 von 1 Freigabe", "anna: freigegeben, 30.11.2026, 12:00", "abgesprochen")
 	if button := text(all(s.one("section", "class", "act"), "button")[0]); button != "Nach depot laden" {
 		t.Errorf("the button says %q", button)
 	}

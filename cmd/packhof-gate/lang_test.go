@@ -29,7 +29,7 @@ func TestGerman(t *testing.T) {
 		{[]string{"release", "1"}, []string{"geladen", "SO HOLEN ES DIE RECHNER AB", "weiter:  die Rechner dem Zertifikat"}},
 		{[]string{"show", "1"}, []string{"1 Name an depot", "1 Artefakt an depot, dort geprüft", "1 Ziel, dort geprüft", "anna: freigegeben"}},
 		{[]string{"doctor"}, []string{"Prüfprotokoll ", "in Ordnung", "keiner hängt", "nur für den Eigentümer"}},
-		{[]string{"trust", "show"}, []string{"Vertrauensanker Fassung 2", "Fingerabdruck", "1 von 1"}},
+		{[]string{"trust", "show"}, []string{"Vertrauensanker Version 2", "Fingerabdruck", "1 von 1"}},
 		{[]string{"user", "list"}, []string{"NAME", "ROLLEN"}},
 	} {
 		for i, arg := range step.run {
