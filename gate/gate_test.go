@@ -322,9 +322,9 @@ func TestOneProcessOwnsTheDirectory(t *testing.T) {
 	}
 }
 
-// TestFilesOfATreeArePaged lists a tree of 100,000 files a page at a time.
+// TestFilesOfATreeArePaged lists a tree of 10,000 files a page at a time.
 func TestFilesOfATreeArePaged(t *testing.T) {
-	const all, page = 100_000, 1000
+	const all, page = 10_000, 1000
 	l := newLab(t)
 	l.edit(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO depot_file SELECT 'sha256:%064d', printf('folder/file-%%07d', i), i, 'sha256:%064d' FROM n`, all-1, 0, 1))

@@ -3,6 +3,7 @@ package gate_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,6 +234,36 @@ func (l *lab) auditLog() gate.Check {
 	return checks[slices.IndexFunc(checks, func(c gate.Check) bool { return c.Name == "audit log" })]
 }
 
+// approvedOnce is a gate with a case that anna has approved, of which tests have
+// copies.
+type approvedOnce struct {
+	lab    *lab
+	forged *testkit.Forged
+}
+
+func approveOnce(t *testing.T, needs int) approvedOnce {
+	l := newLab(t)
+	l.needs.Review = needs
+	l.restart()
+	l.user("berta", gate.RoleReviewer)
+	f := l.forge(nil)
+	l.trust(f)
+	l.approve(l.mustReceive(f).ID)
+	l.close()
+	return approvedOnce{l, f}
+}
+
+func (a approvedOnce) copy(t *testing.T) (*lab, *testkit.Forged) {
+	t.Helper()
+	l := *a.lab
+	l.t, l.dir, l.media, l.sink, l.clock = t, filepath.Join(t.TempDir(), "gate"), t.TempDir(), newShelf(), testkit.NewClock(a.lab.clock.Now())
+	if err := os.CopyFS(l.dir, os.DirFS(a.lab.dir)); err != nil {
+		t.Fatal(err)
+	}
+	l.open()
+	return &l, a.forged
+}
+
 // TestEditedRowsAreNoticed edits one thing that decides, and does what it would
 // decide about. Doctor notices all of it.
 func TestEditedRowsAreNoticed(t *testing.T) {
@@ -256,6 +287,7 @@ func TestEditedRowsAreNoticed(t *testing.T) {
 		}
 	}
 	nothing := func(*lab, *testkit.Forged) error { return nil }
+	approved := []approvedOnce{approveOnce(t, 1), approveOnce(t, 2)} // by what is lacking
 	const edited, broken = "audit/contradiction", "audit/broken"
 	for name, c := range map[string]struct {
 		edit string
@@ -291,13 +323,7 @@ func TestEditedRowsAreNoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLab(t)
-			l.needs.Review = 1 + c.lack
-			l.restart()
-			l.user("berta", gate.RoleReviewer)
-			f := l.forge(nil)
-			l.trust(f)
-			l.approve(l.mustReceive(f).ID)
+			l, f := approved[c.lack].copy(t)
 			if c := l.auditLog(); c.Result != gate.CheckOK {
 				t.Errorf("before: %+v", c)
 			}
@@ -310,5 +336,39 @@ func TestEditedRowsAreNoticed(t *testing.T) {
 				t.Errorf("after: %+v", c)
 			}
 		})
+	}
+}
+
+// TestDoctorBesideWork looks at log and rows while both grow: what is only new
+// is nothing that somebody edited.
+func TestDoctorBesideWork(t *testing.T) {
+	l := newLab(t)
+	f := l.forge(nil)
+	l.trust(f)
+	l.mustReceive(f)
+	anna, done := l.anna(), make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < 100 && err == nil; i++ {
+			_, err = l.gate.StartSession(t.Context(), anna)
+			if err == nil && i%10 == 0 {
+				_, err = l.gate.Receive(t.Context(), gate.Console(fmt.Sprintf("carrier-%d", i)), l.medium(f.Volume), nil)
+			}
+		}
+		done <- err
+	}()
+	for {
+		l.clock.Advance(2 * time.Minute)
+		if c := l.auditLog(); c.Result != gate.CheckOK {
+			t.Errorf("%+v", c)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
 	}
 }

@@ -2,6 +2,8 @@ package gate
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,7 +47,7 @@ type attempt struct {
 const (
 	freeFailures       = 5 // of an account at one address
 	longestWait        = 5 * time.Minute
-	freeEverywhere     = 50 // of an account at all addresses that are not known
+	freeEverywhere     = 20 // of an account at all addresses that are not known
 	longestEverywhere  = time.Minute
 	maxAttempts        = 10_000
 	mostWaiting        = 100
@@ -105,18 +107,23 @@ func (a *attempts) put(l login, t attempt) {
 	a.list[l] = t
 }
 
-// forgetOldest makes room for one more. Invented names cannot push out one
-// that is being guessed at now, nor a known address while there is another.
+// forgetOldest makes room: it forgets the tenth that was not seen for the
+// longest time. Invented names cannot push out one that is being guessed at
+// now, nor a known address while there are others.
 func (a *attempts) forgetOldest() {
-	var oldest login
-	var found attempt
-	first := true
-	for l, t := range a.list {
-		if first || found.known && !t.known || found.known == t.known && t.last.Before(found.last) {
-			oldest, found, first = l, t, false
+	all := slices.SortedFunc(maps.Keys(a.list), func(l, m login) int {
+		one, other := a.list[l], a.list[m]
+		if one.known != other.known {
+			if one.known {
+				return 1
+			}
+			return -1
 		}
+		return one.last.Compare(other.last)
+	})
+	for _, l := range all[:(len(all)+9)/10] {
+		delete(a.list, l)
 	}
-	delete(a.list, oldest)
 }
 
 // succeeded forgives an address, and remembers it as one of the account's.
