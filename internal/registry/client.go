@@ -150,7 +150,7 @@ func (c *Client) logIn(ctx context.Context, ref Reference, action string, also .
 	}
 	rt, err := transport.NewWithContext(ctx, repository.Registry, auth, c.base, scopes)
 	if err != nil {
-		return nil, c.failure(ctx, "log in at "+ref.Host, ref, err)
+		return nil, c.failure(ctx, "the first request to "+ref.Host, ref, err)
 	}
 	return rt, nil
 }

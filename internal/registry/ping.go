@@ -16,7 +16,7 @@ import (
 // uses no earlier log-in. A registry that does not let us in is a
 // *RefusedError; the other errors are those of a Client.
 func (c *Client) Ping(ctx context.Context, host string) error {
-	p := ping{c: c, ref: Reference{Host: host}, doing: "log in at " + host}
+	p := ping{c: c, ref: Reference{Host: host}, doing: "the login at " + host}
 	rt, err := p.logIn(ctx)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func TestPingThatFails(t *testing.T) {
 		code    string
 		says    []string
 	}{
-		"a wrong password":        {[]testkit.Option{testkit.WithBasicAuth("robot", "other")}, "registry/refused", []string{"log in at", "401 Unauthorized", "UNAUTHORIZED", "/v2/"}},
+		"a wrong password":        {[]testkit.Option{testkit.WithBasicAuth("robot", "other")}, "registry/refused", []string{"the login at", "401 Unauthorized", "UNAUTHORIZED", "/v2/"}},
 		"no token for us":         {[]testkit.Option{at("/token", 401), wantsToken()}, "registry/refused", []string{"401 Unauthorized", "/token"}},
 		"it is out of order":      {[]testkit.Option{at("/v2/", 503)}, "registry/refused", []string{"503 Service Unavailable"}},
 		"it is something else":    {[]testkit.Option{at("/v2/", 404)}, "registry/protocol", []string{"404 Not Found", "/v2/"}},
