@@ -45,7 +45,7 @@ EXIT STATUS
 	}
 	flags := c.Flags()
 	flags.StringVar(&o.to, "to", ".", "`folder` to write to, such as /media/usb")
-	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file: 4GiB-1, fat32, dvd, or a list such as 4GiB,16GiB")
+	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file: 4GiB-1, fat32, dvd, or a list")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and fetch, seal and write nothing")
 	flags.BoolVar(&o.noScan, "no-scan", false, "make no SBOMs; the bundle says so")
 	flags.BoolVar(&o.noReadback, "no-readback", false, "do not read the bundle back from the medium")

@@ -46,7 +46,7 @@ EXIT STATUS
 		RunE: func(c *cobra.Command, args []string) error { return runVerify(p, c, args, o) },
 	}
 	c.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")
-	c.Flags().IntVar(&o.jobs, "jobs", 0, "how many `cores` hash; 0 is all of them, 1 is best for a disk that seeks slowly")
+	c.Flags().IntVar(&o.jobs, "jobs", 0, "how many `cores` hash: 0 for all, 1 for a disk that seeks slowly")
 	c.Flags().BoolVar(&o.showCosign, "show-cosign", false, "print how cosign, tar and sha256sum check it, and stop")
 	return c
 }

@@ -102,7 +102,7 @@ func commandFailures() []failure {
 		wrong("argument too many", nil, 2, "usage", "plan", "now"),
 		wrong("both arguments missing", nil, 2, "usage", "diff"),
 		wrong("one of two arguments missing", nil, 2, "usage", "diff", "old.tar"),
-		wrong("argument too many of one", nil, 2, "usage", "verify", "old.tar", "new.tar"),
+		wrong("argument too many of one", nil, 2, "usage", "key", "show", "old.pub", "new.pub"),
 		wrong("key of two files", nil, 2, "usage", "key", "generate", "a.key", "b.key"),
 		wrong("flag missing", func(l *lab) { l.Remove("trust") }, 2, "usage", "trust", "init"),
 		wrong("unknown format", nil, 2, "usage", "version", "-o", "xml"),
