@@ -28,6 +28,7 @@ func OpenSealed(name string, h Head, content Content) *Sealed {
 // volume is one opened volume file.
 type volume struct {
 	name    string
+	path    string // empty when it is no file of ours
 	file    io.ReaderAt
 	closer  io.Closer
 	size    int64
@@ -61,7 +62,7 @@ func OpenFile(path string) (*Sealed, error) {
 	if s == nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	s.volumes[0].closer = f
+	s.volumes[0].closer, s.volumes[0].path = f, path
 	return s, err
 }
 
@@ -109,6 +110,15 @@ func (s *Sealed) Head() Head { return s.head }
 
 // Name is where the bundle lies: its file name.
 func (s *Sealed) Name() string { return s.name }
+
+// Paths are the files of its volumes, as they were named or found.
+func (s *Sealed) Paths() []string {
+	paths := make([]string, len(s.volumes))
+	for i, v := range s.volumes {
+		paths[i] = v.path
+	}
+	return paths
+}
 
 func (v *volume) readHead() error {
 	for _, e := range v.entries {

@@ -1,112 +1,169 @@
 package main
 
 import (
+	"context"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
 )
 
 func newReceive(s *site) *cobra.Command {
-	return &cobra.Command{
-		Use:   "receive BUNDLE",
+	wait := false
+	c := &cobra.Command{
+		Use:   "receive BUNDLE...",
 		Short: "Take a bundle in: prove, copy, inspect, judge",
 		Long: `Take a bundle in, as far as it gets without people. BUNDLE is the file, or a
 folder that holds one, such as /media/usb. The medium is only read. Running it
 again goes on where it was interrupted, and does nothing twice.
 
+A bundle may come as several volumes, on one medium or on many, in any order
+and with any names. The case waits until the last one has come.
+
 EXIT STATUS
    0  taken in: it waits for approval, or needs none
+   3  other volumes of the bundle have to come first
   10  not genuine
   11  damaged
   12  not for this gate, too old, or denied by the policy
   others as in  packhof-gate help exit-codes`,
-		Args: cli.Needs("the bundle"),
-		RunE: func(c *cobra.Command, args []string) error { return runReceive(s, c, args[0]) },
+		Example: `  packhof-gate receive /media/usb/plant-7-000042.tar
+  packhof-gate receive --wait /media/usb`,
+		Args: cli.NeedsSome("the bundle"),
+		RunE: func(c *cobra.Command, args []string) error { return runReceive(s, c, args, wait) },
 	}
-}
-
-// bundleIn finds the one bundle that a path means, as another process can open
-// it.
-func bundleIn(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return path, errors.Join(besideTheBundle(path), err)
-	}
-	found, err := filepath.Glob(filepath.Join(escapeGlob(path), "*.tar"))
-	switch {
-	case err != nil:
-		return "", err
-	case len(found) == 0:
-		return "", problem.New("receive/no-bundle", "%s holds no bundle", path).With("looked for:  *.tar").Hint("name the file")
-	case len(found) > 1:
-		lines := make([]string, 0, len(found))
-		for _, f := range found {
-			lines = append(lines, filepath.Base(f))
-		}
-		return "", problem.New("receive/several", "%s holds %d bundles", path, len(found)).With(lines...).Hint("name one of the files")
-	}
-	return found[0], nil
-}
-
-// besideTheBundle refuses the small file that export puts beside a bundle, a
-// copy of its manifest, and says which file is the bundle.
-func besideTheBundle(path string) error {
-	name, ok := strings.CutSuffix(path, ".json")
-	if !ok {
-		return nil
-	}
-	whole := strings.TrimSuffix(name, ".packhof") + ".tar"
-	wrong := problem.New("receive/no-bundle", "%s is not the bundle", path)
-	if _, err := os.Stat(whole); err != nil {
-		return wrong.With("looked for:  " + whole).Hint("name the file that ends in .tar")
-	}
-	return wrong.With("bundle:  "+whole).Hint("name the bundle:  %s", whole)
-}
-
-// escapeGlob lets a folder's name stand for itself in a pattern.
-func escapeGlob(path string) string {
-	var escaped []byte
-	for i := range len(path) {
-		switch path[i] {
-		case '*', '?', '[', '\\':
-			escaped = append(escaped, '\\')
-		}
-		escaped = append(escaped, path[i])
-	}
-	return string(escaped)
+	c.Flags().BoolVar(&wait, "wait", false, "wait for the media with the other volumes, at the same place")
+	return c
 }
 
 type pathBody struct {
 	Path string `json:"path"`
 }
 
-func runReceive(s *site, c *cobra.Command, name string) error {
-	path, err := bundleIn(name)
-	if err != nil {
-		return err
-	}
+func runReceive(s *site, c *cobra.Command, names []string, wait bool) error {
 	return s.with(c.Context(), func(api *client) error {
-		received, err := s.work(c, api, "cases", pathBody{path})
-		if received == nil {
+		r := receiver{site: s, command: c, api: api, names: names, wait: wait, done: map[string]bool{}}
+		err := r.pass()
+		for wait && err == nil && !r.whole {
+			if err = r.await(); err == nil {
+				err = r.pass()
+			}
+		}
+		if err == nil && !r.whole {
+			err = r.incomplete()
+		}
+		if r.last == nil {
 			return err
 		}
-		return errors.Join(err, s.app.Print("GateReceive", received, func(w io.Writer) { s.caseSummary(w, received) }))
+		return errors.Join(err, s.app.Print("GateReceive", r.last, func(w io.Writer) { s.caseSummary(w, r.last) }))
 	})
+}
+
+func missing(volumes int) string {
+	if volumes == 1 {
+		return "is missing"
+	}
+	return "are missing"
+}
+
+// receiver takes the volumes of one bundle in, from as many media as it takes.
+type receiver struct {
+	site    *site
+	command *cobra.Command
+	api     *client
+	names   []string
+	wait    bool            // a torn volume may be one that is still being copied
+	bundle  string          // its manifest, once the first volume was met
+	done    map[string]bool // volumes that were taken in, by place and state of the file
+	last    *gate.Case
+	lacks   gate.Lacking // what was lacking after the last volume
+	whole   bool         // nothing is
+}
+
+func (r *receiver) incomplete() error {
+	return problem.New("receive/incomplete", "the bundle is not whole yet: volume %s of %d %s", bundle.NumbersText(r.lacks.Volumes), r.lacks.Of, missing(len(r.lacks.Volumes))).
+		With(fmt.Sprintf("lacking:  %d bytes", r.lacks.Bytes)).Hint("packhof-gate receive  with the medium that has it; what came so far stays")
+}
+
+// pass takes in what is at the named places and was not yet.
+func (r *receiver) pass() error {
+	found, err := volumesAt(r.names)
+	if err != nil {
+		if r.last != nil && errors.Is(err, errNothingThere) {
+			return nil // between two media
+		}
+		return err
+	}
+	for _, v := range found.volumes {
+		if r.done[v.mark] || r.bundle != "" && v.manifest != r.bundle {
+			continue
+		}
+		r.bundle = v.manifest
+		received, err := r.site.work(r.command, r.api, "cases", pathBody{v.path})
+		if received != nil {
+			r.last = received
+		}
+		r.done[v.mark] = true
+		if err != nil && r.wait && isDamaged(err) { // a sound copy of it may come
+			fmt.Fprintln(r.site.app.Stderr, r.site.say("warning: {what}", "what", err.Error()))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if r.whole = received.Lacks == nil; r.whole {
+			return nil
+		}
+		r.lacks = *received.Lacks
+	}
+	if r.wait {
+		return nil
+	}
+	return found.damaged
+}
+
+func isDamaged(err error) bool {
+	var coded interface{ Code() string }
+	return errors.As(err, &coded) && coded.Code() == "volume/damaged"
+}
+
+// mediumEvery is how often a place is looked at while a medium is waited for.
+const mediumEvery = time.Second
+
+// await waits until there is something new at the named places.
+func (r *receiver) await() error {
+	fmt.Fprintln(r.site.app.Stderr, r.site.say("waiting for volume {numbers} of {of}: put the next medium at {place}; Ctrl-C stops, and what came so far stays",
+		"numbers", bundle.NumbersText(r.lacks.Volumes), "of", r.lacks.Of, "place", strings.Join(r.names, ", ")))
+	ticker := time.NewTicker(mediumEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.command.Context().Done():
+			return context.Cause(r.command.Context())
+		case <-ticker.C:
+		}
+		found, err := volumesAt(r.names)
+		if errors.Is(err, errNothingThere) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, v := range found.volumes {
+			if v.manifest == r.bundle && !r.done[v.mark] {
+				return nil
+			}
+		}
+	}
 }
 
 // work has the gate do something with a case that takes its time, and shows

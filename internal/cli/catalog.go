@@ -91,6 +91,7 @@ func exportEntries() []Entry {
 		{"lock/malformed", ExitUsage, "packhof.lock is not a lock that this version reads.", "packhof plan"},
 		{"lock/foreign", ExitUsage, "packhof.lock belongs to another channel.", "packhof plan"},
 		{"lock/position", ExitFailed, "packhof.lock has another place in the channel than the ledger leaves for it; perhaps it was merged from two.", "packhof plan"},
+		{"lock/stale", ExitFailed, "packhof.yaml was edited after packhof.lock was made, so an export would send something else than it asks for.", "packhof plan"},
 		{"lock/expired", ExitFailed, "The bundle of this lock would have expired already.", "packhof plan"},
 		{"lock/trust-changed", ExitFailed, "The trust documents have changed since the lock was made.", "packhof plan"},
 		{"ledger/missing", ExitFailed, "There is no packhof.ledger. Without it one serial could go out with two contents, so nothing is sealed.", ""},

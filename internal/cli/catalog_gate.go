@@ -10,6 +10,7 @@ func gateEntries() []Entry {
 		{"gate/none", ExitUsage, "A folder is no data directory of a gate.", "packhof-gate init"},
 		{"gate/full", ExitFailed, "There is not enough space for a bundle. Nothing of it was copied.", "free space, or move the data directory to a larger disk"},
 		{"receive/no-bundle", ExitUsage, "A folder holds no bundle.", ""},
+		{"receive/incomplete", ExitIncomplete, "Other volumes of the bundle have not come yet.", ""},
 		{"receive/several", ExitUsage, "A folder holds several bundles, and which is meant is not said.", ""},
 		{"serve/address", ExitFailed, "The address to serve at cannot be had.", ""},
 		{"serve/socket", ExitUsage, "The path of the data directory is too long for a socket.", ""},

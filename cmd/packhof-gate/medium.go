@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// volumeAt is a volume on a medium, as another process can open it.
+type volumeAt struct {
+	path     string
+	manifest string
+	mark     string // tells this file from another one that takes its name later
+}
+
+// found is what lies at the places that a person names.
+type found struct {
+	volumes []volumeAt // of one bundle
+	damaged error      // volumes that cannot be read
+}
+
+// errNothingThere marks that a medium is not there, or holds no bundle.
+var errNothingThere = errors.New("there is no bundle")
+
+// volumesAt finds the volumes of the one bundle that lies at files and folders.
+func volumesAt(names []string) (f found, err error) {
+	var paths []string
+	for _, name := range names {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return f, err
+		}
+		if err := besideTheBundle(path); err != nil {
+			return f, err
+		}
+		paths = append(paths, path)
+	}
+	on, err := bundle.Find(paths...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, errors.Join(err, errNothingThere)
+	}
+	if err != nil {
+		return f, err
+	}
+	defer func() {
+		for _, s := range on.Bundles {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	f.damaged = errors.Join(on.Damaged...)
+	switch {
+	case len(on.Bundles) == 0 && f.damaged != nil:
+		return f, f.damaged
+	case len(on.Bundles) == 0:
+		return f, errors.Join(problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file"), errNothingThere)
+	case len(on.Bundles) > 1:
+		return f, severalBundles(names, on.Bundles)
+	}
+	head := on.Bundles[0].Head()
+	for _, path := range on.Bundles[0].Paths() {
+		mark, err := markOf(path)
+		if err != nil {
+			return f, err
+		}
+		f.volumes = append(f.volumes, volumeAt{path: path, manifest: head.Digest().String(), mark: mark})
+	}
+	return f, nil
+}
+
+// maxNamed is how many of many files a message names.
+const maxNamed = 10
+
+func severalBundles(names []string, bundles []*bundle.Sealed) error {
+	p := problem.New("receive/several", "%s holds %d bundles", strings.Join(names, ", "), len(bundles)).Hint("name the files of one of them")
+	for i, s := range bundles {
+		if i < maxNamed {
+			p = p.With("found:  " + s.Name())
+		}
+	}
+	return p
+}
+
+// markOf tells a file from another one of its name on another medium.
+func markOf(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	mark := fmt.Sprintf("%s %d %d", path, info.Size(), info.ModTime().UnixNano())
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		mark += fmt.Sprintf(" %d %d", stat.Dev, stat.Ino)
+	}
+	return mark, nil
+}
+
+// bundleIn finds the first volume of the one bundle that a path means, as
+// another process can open it.
+func bundleIn(name string) (string, error) {
+	f, err := volumesAt([]string{name})
+	if err != nil || len(f.volumes) == 0 {
+		return "", err
+	}
+	return f.volumes[0].path, nil
+}
+
+// besideTheBundle refuses the small file that export puts beside a bundle, a
+// copy of its manifest, and says which file is the bundle.
+func besideTheBundle(path string) error {
+	name, ok := strings.CutSuffix(path, ".json")
+	if !ok {
+		return nil
+	}
+	whole := strings.TrimSuffix(name, ".packhof") + ".tar"
+	wrong := problem.New("receive/no-bundle", "%s is not the bundle", path)
+	if _, err := os.Stat(whole); err != nil {
+		return wrong.With("looked for:  " + whole).Hint("name the file that ends in .tar")
+	}
+	return wrong.With("bundle:  "+whole).Hint("name the bundle:  %s", whole)
+}
