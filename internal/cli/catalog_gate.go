@@ -5,6 +5,11 @@ package cli
 func gateEntries() []Entry {
 	return []Entry{
 		{"audit/broken", ExitFailed, "The audit log was changed from outside: its entries and hashes do not fit together.", "stop, keep the data directory as it is, and compare it with the last backup"},
+		{"audit/contradiction", ExitFailed, "A row of the database is not as the audit log says: somebody edited it. What it is about is not used.", "stop, keep the data directory as it is, and compare it with the last backup"},
+		{"gate/history-rolled-back", ExitFailed, "The database of the gate is older than what the gate has done: its audit log is shorter than its anchor says.", "bring the newest gate.db back; if it is lost, bring gate.db and gate.anchor back from one backup"},
+		{"gate/history-differs", ExitFailed, "The database of the gate tells another history than the gate has had: its audit log does not fit its anchor.", "bring the newest gate.db back; if it is lost, bring gate.db and gate.anchor back from one backup"},
+		{"gate/no-anchor", ExitFailed, "The anchor of the audit log is missing, or this gate has not signed it.", "bring gate.db and gate.anchor back from one backup"},
+		{"gate/log-key", ExitFailed, "The key of the audit log is not the one that enrol.json names.", "bring both back from one backup"},
 		{"gate/busy", ExitFailed, "Another process works in the gate's data directory, and it is no serve that could be asked.", "wait for it to end"},
 		{"gate/no-database", ExitFailed, "The data directory of a gate has lost its database, which holds cases, names and trust.", "bring it back from a backup"},
 		{"gate/none", ExitUsage, "A folder is no data directory of a gate.", "packhof-gate init"},

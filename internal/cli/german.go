@@ -181,6 +181,11 @@ func germanGate() []GermanEntry {
 	return []GermanEntry{
 		{"audit/broken", "Das Prüfprotokoll wurde von außen verändert: Einträge und Prüfsummen passen nicht zusammen.", "aufhören, das Datenverzeichnis so lassen, wie es ist, und mit der letzten Sicherung vergleichen"},
 		{"gate/busy", "Ein anderer Prozess arbeitet im Datenverzeichnis des Gates, und er lässt sich nicht fragen.", "warten, bis er fertig ist"},
+		{"audit/contradiction", "Eine Zeile der Datenbank steht nicht so im Prüfprotokoll: jemand hat sie geändert. Was sie betrifft, wird nicht verwendet.", "aufhören, das Datenverzeichnis so lassen, wie es ist, und mit der letzten Sicherung vergleichen"},
+		{"gate/history-rolled-back", "Die Datenbank des Gates ist älter als das, was das Gate getan hat: ihr Prüfprotokoll ist kürzer, als ihr Anker sagt.", "die neueste gate.db zurückholen; ist sie verloren, gate.db und gate.anchor aus einer Sicherung zurückholen"},
+		{"gate/history-differs", "Die Datenbank des Gates erzählt eine andere Geschichte, als das Gate hatte: ihr Prüfprotokoll passt nicht zum Anker.", "die neueste gate.db zurückholen; ist sie verloren, gate.db und gate.anchor aus einer Sicherung zurückholen"},
+		{"gate/no-anchor", "Der Anker des Prüfprotokolls fehlt, oder dieses Gate hat ihn nicht unterschrieben.", "gate.db und gate.anchor aus einer Sicherung zurückholen"},
+		{"gate/log-key", "Der Schlüssel des Prüfprotokolls ist nicht der, den enrol.json nennt.", "beide aus einer Sicherung zurückholen"},
 		{"gate/no-database", "Dem Datenverzeichnis eines Gates fehlt die Datenbank mit Vorgängen, Namen und Vertrauen.", "aus einer Sicherung zurückholen"},
 		{"gate/none", "Ein Ordner ist kein Datenverzeichnis eines Gates.", "eines anlegen mit  packhof-gate init, oder das richtige nennen mit --data"},
 		{"gate/full", "Für die Lieferung ist nicht genug Platz. Nichts davon wurde kopiert.", "Platz schaffen, oder das Datenverzeichnis auf einen größeren Datenträger legen"},
