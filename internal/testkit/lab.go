@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -140,6 +141,7 @@ func (l *Lab) start(c *exec.Cmd) *Running {
 	l.T.Helper()
 	r := &Running{T: l.T, Cmd: c}
 	c.Stdout, c.Stderr = &r.Stdout, &r.Stderr
+	c.WaitDelay = 30 * time.Second // for what a killed program started and left behind
 	if err := c.Start(); err != nil {
 		l.T.Fatalf("run %s: %v", strings.Join(c.Args, " "), err)
 	}

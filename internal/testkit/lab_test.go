@@ -48,7 +48,7 @@ func TestLabRunsPrograms(t *testing.T) {
 func TestWhenWriting(t *testing.T) {
 	l := NewLab(t)
 	l.Mkdir("out")
-	r, file := l.WhenWriting("out", func() *Running { return l.Start("sh", "-c", "echo x > out/first; sleep 600") })
+	r, file := l.WhenWriting("out", func() *Running { return l.Start("sh", "-c", "echo x > out/first; exec sleep 600") })
 	r.Signal(syscall.SIGKILL)
 	r.End()
 	if file != "first" {
