@@ -158,16 +158,19 @@ func TestT26ForeignVolumeJSON(t *testing.T) {
 	entries := entriesOf(t, f.Volume)
 	i := slices.IndexFunc(entries, func(e rawEntry) bool { return e.name == "volume.json" })
 	good := string(entries[i].data)
-	for want, edit := range map[string][2]string{
-		"volume/foreign":   {f.Head.Digest().String(), "sha256:" + strings.Repeat("0", 64)},
-		"format/unknown":   {"volume/v1", "volume/v2"},
-		"format/invalid":   {`"length":700`, `"length":701`},
-		"format/malformed": {`"count":1`, `"count":1,"count":1`},
+	for _, edit := range [][3]string{
+		{f.Head.Digest().String(), "sha256:" + strings.Repeat("0", 64), "volume/foreign"},
+		{"volume/v1", "volume/v2", "format/unknown"},
+		{`"length":700`, `"length":701`, "volume/damaged"},
+		{`"count":1`, `"count":1,"count":1`, "volume/damaged"},
+		{`"count":1`, `"count":2`, "volume/damaged"},
+		{`"number":1`, `"number":2`, "volume/damaged"},
+		{`"number":1`, `"number": 1`, "volume/damaged"},
 	} {
 		changed := slices.Clone(entries)
 		changed[i].data = []byte(strings.Replace(good, edit[0], edit[1], 1))
-		if err := check(f, assemble(changed)); codeOf(err) != want {
-			t.Errorf("volume.json with %s: %v, want %s", edit[1], err, want)
+		if err := check(f, assemble(changed)); codeOf(err) != edit[2] {
+			t.Errorf("volume.json with %s: %v, want %s", edit[1], err, edit[2])
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/packhof/packhof/internal/problem"
@@ -55,7 +56,13 @@ func (v *volume) readInfo(m *Manifest) (*VolumeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseVolume(data, m, v.head.Digest())
+	info, err := parseVolume(data, m, v.head.Digest())
+	var bad *problem.Problem
+	// Nobody has signed it, so what is wrong with it happened on the way.
+	if errors.As(err, &bad) && (bad.Code() == "format/malformed" || bad.Code() == "format/invalid") {
+		return nil, &DamagedError{Volume: v.name, Entry: nameVolume, Offset: e.offset, What: err.Error()}
+	}
+	return info, err
 }
 
 // expected is an entry that has to be there.

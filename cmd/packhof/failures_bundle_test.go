@@ -37,7 +37,7 @@ func bundleFailures() []failure {
 		}, 10, "signing/not-genuine"),
 		bad("a byte of a blob", func(l *lab) { l.FlipInTar(bundleFile, "blobs/sha256/", "read me", "reap me") }, 11, "volume/damaged"),
 		bad("a byte of index.json", func(l *lab) { l.FlipInTar(bundleFile, "index.json", "notes_1", "notes_2") }, 11, "volume/damaged"),
-		bad("a byte of volume.json", func(l *lab) { l.FlipInTar(bundleFile, "volume.json", `"number":1`, `"number":2`) }, 1, "volume/not-complete"),
+		bad("a byte of volume.json", func(l *lab) { l.FlipInTar(bundleFile, "volume.json", `"number":1`, `"number":2`) }, 11, "volume/damaged"),
 		bad("a byte of the checksums", func(l *lab) { l.FlipInTar(bundleFile, "SHA256SUMS", "packhof.json", "packhof.jsom") }, 11, "volume/damaged"),
 		bad("a byte of a header", func(l *lab) {
 			l.Write(bundleFile, strings.Replace(l.Read(bundleFile), "oci-layout\x00", "oci-layouu\x00", 1))
