@@ -98,7 +98,7 @@ func (r *receiver) incomplete() error {
 func (r *receiver) pass() error {
 	found, err := volumesAt(r.names)
 	if err != nil {
-		if r.last != nil && errors.Is(err, errNothingThere) {
+		if r.last != nil && isNothing(err) {
 			return nil // between two media
 		}
 		return err
@@ -152,7 +152,7 @@ func (r *receiver) await() error {
 		case <-ticker.C:
 		}
 		found, err := volumesAt(r.names)
-		if errors.Is(err, errNothingThere) {
+		if isNothing(err) {
 			continue
 		}
 		if err != nil {

@@ -273,7 +273,7 @@ func mediumFailures() []failure {
 	return []failure{
 		bad("nothing there", without(bundleFile), 1, "file/missing", 0),
 		{name: "receive: folder without a bundle", run: []string{"receive", "notes"}, exit: 2, code: "receive/no-bundle"},
-		{name: "receive: folder with two", given: func(l *lab) { l.Write("medium/other.tar", "x") }, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
+		{name: "receive: folder with two", given: func(l *lab) { l.Write("medium/other.bin", l.forge(sender, 3, nil)) }, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
 		{name: "receive: the file beside the bundle", given: with("medium/plant-1-000001.packhof.json", "{}"), run: []string{"receive", "medium/plant-1-000001.packhof.json"}, exit: 2, code: "receive/no-bundle"},
 		{name: "receive: a file beside no bundle", given: with("medium/other.json", "{}"), run: []string{"receive", "medium/other.json"}, exit: 2, code: "receive/no-bundle"},
 		bad("empty", with(bundleFile, ""), 11, "volume/not-a-bundle", 0),

@@ -26,8 +26,15 @@ type found struct {
 	damaged error      // volumes that cannot be read
 }
 
-// errNothingThere marks that a medium is not there, or holds no bundle.
-var errNothingThere = errors.New("there is no bundle")
+// nothingThere marks the error that a medium is not there, or holds no bundle.
+type nothingThere struct{ error }
+
+func (n nothingThere) Unwrap() error { return n.error }
+
+func isNothing(err error) bool {
+	var nothing nothingThere
+	return errors.As(err, &nothing)
+}
 
 // volumesAt finds the volumes of the one bundle that lies at files and folders.
 func volumesAt(names []string) (f found, err error) {
@@ -44,7 +51,7 @@ func volumesAt(names []string) (f found, err error) {
 	}
 	on, err := bundle.Find(paths...)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, errors.Join(err, errNothingThere)
+		return f, nothingThere{err}
 	}
 	if err != nil {
 		return f, err
@@ -59,7 +66,7 @@ func volumesAt(names []string) (f found, err error) {
 	case len(on.Bundles) == 0 && f.damaged != nil:
 		return f, f.damaged
 	case len(on.Bundles) == 0:
-		return f, errors.Join(problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file"), errNothingThere)
+		return f, nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file")}
 	case len(on.Bundles) > 1:
 		return f, severalBundles(names, on.Bundles)
 	}
