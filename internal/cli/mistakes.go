@@ -187,7 +187,7 @@ func (c *Config) decodeError(semantic *json.SemanticError, path []string, t refl
 	switch {
 	case errors.Is(semantic, json.ErrUnknownName):
 		name, names := path[len(path)-1], fieldNames(t, path[:len(path)-1])
-		e.Kind, e.What = unknownKey, fmt.Sprintf("unknown key %q", name)
+		e.Kind, e.What = unknownKey, fmt.Sprintf("unknown key %.60q", name)
 		e.Fix = "known here: " + strings.Join(names, ", ")
 		if near := nearest(name, names); near != "" {
 			e.Fix = fmt.Sprintf("did you mean %q?", near)

@@ -8,12 +8,11 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/goccy/go-yaml"
 )
 
 // Print writes a command's result to stdout: table as people read it, or
-// document as JSON or YAML. A document carries apiVersion and kind.
+// document as JSON or YAML. A document carries apiVersion and kind. What could
+// act on a terminal is escaped in it, and is the same to whoever parses it.
 func (a *App) Print(kind string, document any, table func(w io.Writer)) error {
 	if a.Format == "table" {
 		var text bytes.Buffer
@@ -30,9 +29,11 @@ func (a *App) Print(kind string, document any, table func(w io.Writer)) error {
 		return err
 	}
 	if a.Format == "yaml" {
-		if b, err = yaml.JSONToYAML(b); err != nil {
+		if b, err = asYAML(b); err != nil {
 			return err
 		}
+	} else {
+		b = escaped(b)
 	}
 	_, err = a.Stdout.Write(b)
 	return err

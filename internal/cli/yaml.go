@@ -11,9 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -59,13 +57,33 @@ func LoadConfig(path string, into any, check func() error) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) // some editors begin with a byte order mark
-	if nestsTooDeep(b) {
-		return nil, &ConfigError{File: path, What: fmt.Sprintf("it nests deeper than %d", maxNesting), Kind: "config/syntax"}
+	c, err := parseConfig(path, bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))) // some editors begin with a byte order mark
+	if err != nil {
+		return nil, err
 	}
-	tokens := lexer.Tokenize(string(b))
-	if excess := tooMuch(tokens); excess != "" {
-		return nil, &ConfigError{File: path, What: excess, Kind: "config/unreadable", Fix: "split it, or take together what belongs together"}
+	asJSON, err := c.asJSON()
+	if err != nil {
+		return nil, err
+	}
+	mistakes := c.decode(asJSON, into)
+	wrong, err := c.mistakesOf(check())
+	if err != nil {
+		return nil, err
+	}
+	return c, mistaken(append(mistakes, withoutEchoes(wrong, mistakes)...))
+}
+
+// parseConfig parses within bounds.
+func parseConfig(path string, b []byte) (*Config, error) {
+	if err := legible(path, b); err != nil {
+		return nil, err
+	}
+	tokens, err := tokenize(path, b)
+	if err != nil {
+		return nil, err
+	}
+	if deep := tooDeep(tokens); deep != nil {
+		return nil, &ConfigError{File: path, Line: deep.Position.Line, Column: deep.Position.Column, What: fmt.Sprintf("it nests deeper than %d", maxNesting), Kind: "config/syntax"}
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
@@ -77,46 +95,7 @@ func LoadConfig(path string, into any, check func() error) (*Config, error) {
 	if len(file.Docs) != 1 {
 		return nil, &ConfigError{File: path, What: fmt.Sprintf("it holds %d documents, one is needed", len(file.Docs)), Kind: "config/syntax"}
 	}
-	c := &Config{name: path, root: file.Docs[0].Body}
-	if err := c.refuseAliases(); err != nil {
-		return nil, err
-	}
-	asJSON, err := yaml.YAMLToJSON(b)
-	if err != nil {
-		return nil, syntaxError(path, err)
-	}
-	mistakes := c.decode(asJSON, into)
-	wrong, err := c.mistakesOf(check())
-	if err != nil {
-		return nil, err
-	}
-	return c, mistaken(append(mistakes, withoutEchoes(wrong, mistakes)...))
-}
-
-// refuseAliases refuses anchors and what refers to them: a few lines of them
-// expand to more than any memory holds, and a value that stands elsewhere has
-// no line to report.
-func (c *Config) refuseAliases() error {
-	var found ast.Node
-	ast.Walk(aliasFinder{&found}, c.root)
-	if found == nil {
-		return nil
-	}
-	at := found.GetToken().Position
-	return &ConfigError{File: c.name, Line: at.Line, Column: at.Column, What: "anchors (&) and aliases (*) are not accepted", Kind: "config/syntax", Fix: "write the value out, or put the text in quotes"}
-}
-
-type aliasFinder struct{ found *ast.Node }
-
-// Visit implements ast.Visitor.
-func (f aliasFinder) Visit(node ast.Node) ast.Visitor {
-	switch node.(type) {
-	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
-		if *f.found == nil {
-			*f.found = node
-		}
-	}
-	return f
+	return &Config{name: path, root: file.Docs[0].Body}, nil
 }
 
 func readConfig(path string) ([]byte, error) {
@@ -278,8 +257,15 @@ func fields(t reflect.Type) func(func(reflect.StructField) bool) {
 	}
 }
 
+// maxMisspelt is the length, in bytes, up to which a name may be another one
+// misspelt: comparing takes time with the length.
+const maxMisspelt = 60
+
 // nearest finds a name that differs by little; "" if none does.
 func nearest(name string, names []string) string {
+	if len(name) > maxMisspelt {
+		return ""
+	}
 	best, distance := "", 1+max(1, len(name)/3)
 	for _, candidate := range names {
 		if d := editDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance {
