@@ -3,6 +3,7 @@ package bundle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +19,8 @@ type Written struct {
 
 // SetWriteOptions says how a set is written to a medium.
 type SetWriteOptions struct {
-	NoReadback bool // do not read the volumes back from the medium
+	NoReadback bool  // do not read the volumes back from the medium
+	Only       []int // numbers of the volumes to write; none for all
 	// Begin is told of each volume before it is written, with how many bytes
 	// will be written and read back, and gives whom to tell of them and of the
 	// end; nil tells nobody.
@@ -29,17 +31,21 @@ type SetWriteOptions struct {
 // after it has made sure that all of them have room and that nothing else
 // stands under their names.
 func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o SetWriteOptions) ([]Written, error) {
-	volumes := make([]*VolumePlan, p.Count())
+	numbers, err := p.numbers(o.Only)
+	if err != nil {
+		return nil, err
+	}
+	var volumes []*VolumePlan
 	var need int64
-	for i := range volumes {
-		v, err := p.Volume(i + 1)
+	for _, n := range numbers {
+		v, err := p.Volume(n)
 		if err != nil {
 			return nil, err
 		}
 		if err := p.checkTarget(filepath.Join(dir, v.FileName())); err != nil {
 			return nil, err
 		}
-		volumes[i] = v
+		volumes = append(volumes, v)
 		need += v.missing(dir)
 	}
 	if err := checkSpace(dir, need); err != nil {
@@ -54,6 +60,21 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 		written = append(written, Written{Path: path, Size: v.size})
 	}
 	return written, nil
+}
+
+// numbers are the volumes to write, all of them when none are asked for.
+func (p *SetPlan) numbers(only []int) ([]int, error) {
+	if len(only) == 0 {
+		for n := 1; n <= p.Count(); n++ {
+			only = append(only, n)
+		}
+	}
+	for _, n := range only {
+		if n < 1 || n > p.Count() {
+			return nil, problem.New("volume/no-such", "the set has no volume %d", n).With(fmt.Sprintf("volumes:  %d", p.Count()))
+		}
+	}
+	return only, nil
 }
 
 func (p *VolumePlan) writeObserved(ctx context.Context, dir string, content Content, o SetWriteOptions) (string, error) {

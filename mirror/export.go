@@ -28,7 +28,10 @@ type Exporter struct {
 
 	AllowIncomplete bool // seal without artifacts that could not be fetched; the manifest says which
 	NoReadback      bool
-	VolumeSizes     []int64 // largest sizes of the volumes, as bundle.SetOptions.Limits; none for one volume
+	Since           []*bundle.Receipt // bring only what these gates have not
+	Want            *bundle.Want      // bring only what it asks for
+	Volumes         []int             // write only these volumes of the set; none for all
+	VolumeSizes     []int64           // largest sizes of the volumes, as bundle.SetOptions.Limits; none for one volume
 
 	// Warn is told of what is worth knowing and no error, with evidence; nil
 	// tells nobody.
@@ -42,10 +45,10 @@ type Summary struct {
 	Epoch      int64             `json:"epoch"`
 	Serial     int64             `json:"serial"`
 	Resealed   bool              `json:"sealedBefore"` // the serial was sealed by an earlier export
-	Set        cas.Digest        `json:"set"`      // id of the volume set
-	Complete   bool              `json:"complete"` // the set brings all content
-	Path       string            `json:"path"`     // of the first volume
-	Bytes      int64             `json:"bytes"`    // of all volumes
+	Set        cas.Digest        `json:"set"`          // id of the volume set
+	Complete   bool              `json:"complete"`     // the set brings all content
+	Path       string            `json:"path"`         // of the first volume
+	Bytes      int64             `json:"bytes"`        // of all volumes
 	Volumes    []bundle.Written  `json:"volumes"`
 	Artifacts  int               `json:"artifacts"`
 	Blobs      int64             `json:"blobs"`
@@ -90,7 +93,11 @@ func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) 
 	if err := e.prove(head); err != nil {
 		return err
 	}
-	set, err := bundle.PlanSet(head, bundle.SetOptions{Limits: e.VolumeSizes})
+	only, err := e.only(manifest)
+	if err != nil {
+		return err
+	}
+	set, err := bundle.PlanSet(head, bundle.SetOptions{Limits: e.VolumeSizes, Only: only})
 	if err != nil {
 		return err
 	}
@@ -98,6 +105,9 @@ func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) 
 		return err
 	}
 	if err := e.seal(l, head.Digest()); err != nil {
+		return err
+	}
+	if err := e.remember(ctx, l, head.Digest()); err != nil {
 		return err
 	}
 	return e.write(ctx, set, dir, s)
@@ -446,7 +456,7 @@ func (e *Exporter) head(ctx context.Context, l *Lock, manifest []byte) (bundle.H
 
 func (e *Exporter) write(ctx context.Context, set *bundle.SetPlan, dir string, s *Summary) error {
 	var err error
-	s.Volumes, err = set.WriteTo(ctx, dir, bundle.StoreContent(e.Store), bundle.SetWriteOptions{NoReadback: e.NoReadback, Begin: e.beginVolume})
+	s.Volumes, err = set.WriteTo(ctx, dir, bundle.StoreContent(e.Store), bundle.SetWriteOptions{NoReadback: e.NoReadback, Only: e.Volumes, Begin: e.beginVolume})
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,10 @@ func ReadLock(path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseLock(path, b)
+}
+
+func parseLock(path string, b []byte) (*Lock, error) {
 	var l Lock
 	if err := json.Unmarshal(b, &l, json.RejectUnknownMembers(true)); err != nil {
 		return nil, problem.New("lock/malformed", "%s is malformed: %w", path, problem.JSON(err)).Hint("make it again with  packhof plan")

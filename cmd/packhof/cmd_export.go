@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cli"
@@ -21,6 +23,13 @@ type exportOptions struct {
 	noReadback      bool
 	allowIncomplete bool
 	volumeSize      string
+	since           []string // receipts
+	want            string   // a want list
+
+	// Of a serial that was sealed before; 0 for what packhof.lock says.
+	serial  int64
+	resend  bool
+	volumes []int
 }
 
 func newExport(p *project) *cobra.Command {
@@ -46,11 +55,73 @@ EXIT STATUS
 	flags := c.Flags()
 	flags.StringVar(&o.to, "to", ".", "`folder` to write to, such as /media/usb")
 	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file: 4GiB-1, fat32, dvd, or a list")
+	o.partFlags(flags)
 	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and fetch, seal and write nothing")
 	flags.BoolVar(&o.noScan, "no-scan", false, "make no SBOMs; the bundle says so")
 	flags.BoolVar(&o.noReadback, "no-readback", false, "do not read the bundle back from the medium")
 	flags.BoolVar(&o.allowIncomplete, "allow-incomplete", false, "leave out what cannot be reached; the bundle says so")
 	return c
+}
+
+// partFlags are those that make an export bring a part of the content.
+func (o *exportOptions) partFlags(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&o.since, "since", nil, "bring only what a gate has not, by its `receipt`")
+	flags.StringVar(&o.want, "want", "", "bring only what a gate's want list asks for, in `FILE`")
+}
+
+func newResend(p *project) *cobra.Command {
+	o := exportOptions{resend: true}
+	c := &cobra.Command{
+		Use:   "resend",
+		Short: "Write a sealed serial again, or some of its volumes",
+		Long: `Write a serial that was sealed before once more, with the same bytes: all of
+it, single volumes that were lost, or what a gate lacks. What packhof.lock and
+packhof.yaml say by now does not matter.`,
+		Example: `  packhof resend --serial 42 --volume 3 --to /media/usb
+  packhof resend --want want.json --to /media/usb`,
+		Args: cli.Needs(),
+		RunE: func(c *cobra.Command, _ []string) error { return runExport(p, c, o) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.to, "to", ".", "`folder` to write to, such as /media/usb")
+	flags.Int64Var(&o.serial, "serial", 0, "`number` of the serial; default: the last one that was sealed")
+	flags.IntSliceVar(&o.volumes, "volume", nil, "`number` of a volume to write; default: all of them")
+	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file; default: as the last time")
+	o.partFlags(flags)
+	flags.BoolVar(&o.noReadback, "no-readback", false, "do not read the bundle back from the medium")
+	return c
+}
+
+// lockFor finds what is to be exported: what packhof.lock says, or a serial
+// that was sealed before.
+func (p *project) lockFor(e *mirror.Exporter, o exportOptions) (*mirror.Lock, error) {
+	if o.want != "" && (len(o.since) > 0 || o.serial != 0) {
+		return nil, problem.New("usage", "a want list says by itself which serial it is about and what to bring").Hint("leave --since and --serial out")
+	}
+	if o.want != "" {
+		want, err := mirror.ReadWant(o.want)
+		if err != nil {
+			return nil, err
+		}
+		e.Want = want
+		lock, sizes, err := mirror.SealedLock(e.Store, e.Ledger, want.Epoch, want.Serial)
+		if o.volumeSize == "" {
+			e.VolumeSizes = sizes
+		}
+		return lock, err
+	}
+	if !o.resend {
+		return mirror.ReadLockOf(p.lockPath(), &p.spec)
+	}
+	last, err := mirror.LastSealed(e.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	lock, sizes, err := mirror.SealedLock(e.Store, e.Ledger, last.Epoch, cmp.Or(o.serial, last.Serial))
+	if o.volumeSize == "" {
+		e.VolumeSizes = sizes
+	}
+	return lock, err
 }
 
 func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
@@ -70,11 +141,7 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, releaseTarget()) }()
-	lock, err := mirror.ReadLockOf(p.lockPath(), &p.spec)
-	if err != nil {
-		return err
-	}
-	e := &mirror.Exporter{Warn: p.warn, Store: store, Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback}
+	e := &mirror.Exporter{Warn: p.warn, Store: store, Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback, Volumes: o.volumes}
 	if e.Trust, err = p.trust(); err != nil {
 		return err
 	}
@@ -85,6 +152,13 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		if e.VolumeSizes, err = bundle.ParseVolumeSizes(o.volumeSize); err != nil {
 			return err
 		}
+	}
+	lock, err := p.lockFor(e, o)
+	if err != nil {
+		return err
+	}
+	if e.Since, err = mirror.ReadReceipts(o.since, e.Trust, e.Now); err != nil {
+		return err
 	}
 	if o.noScan {
 		e.NoScan = "not asked for: exported with --no-scan"
@@ -142,6 +216,9 @@ func (p *project) printSummary(s *mirror.Summary) error {
 				fmt.Fprintf(w, "wrote %s  (%s)\n", v.Path, cli.Bytes(v.Size))
 			}
 			fmt.Fprintf(w, "%d volumes, %s, %s, %s\n", len(s.Volumes), cli.Bytes(s.Bytes), cli.Count(s.Artifacts, "artifact"), cli.Count(int(s.Blobs), "blob"))
+		}
+		if !s.Complete {
+			fmt.Fprintln(w, "the set brings a part of the content: what the gate has by its own word is left out")
 		}
 		state := "sealed now"
 		if s.Resealed {

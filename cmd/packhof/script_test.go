@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -74,7 +76,22 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 		"registry": startRegistry, "https": startHTTPS, "stop": stop, "push": push, "login": login, "asked": asked,
 		"model": writeModel, "pickle": writePickle, "dataset": writeDataset, "expand": expand,
 		"same": same, "yaml": checkYAML, "snapshot": takeSnapshot, "unchanged": compareSnapshot,
+		"want": writeWant,
 	})
+}
+
+// writeWant: want FILE MANIFEST CONTENT writes the want list of the lab's gate
+// for the content of a file in serial 1 of a bundle, known by its manifest.
+func writeWant(ts *testscript.TestScript, args []string) error {
+	content := ts.ReadFile(args[2])
+	b, err := bundle.EncodeWant(&bundle.Want{
+		Format: bundle.FormatWant, Gate: testkit.GateID, Created: bundle.At(testkit.Noon()), Channel: "line-3", Epoch: 1, Serial: 1,
+		Manifest: cas.DigestOf([]byte(ts.ReadFile(args[1]))), Pieces: []bundle.Piece{{Blob: cas.DigestOf([]byte(content)), Length: int64(len(content))}},
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(ts.MkAbs(args[0]), b, 0o600)
 }
 
 func started(ts *testscript.TestScript) map[string]any { return ts.Value(servers{}).(map[string]any) }

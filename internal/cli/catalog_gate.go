@@ -10,6 +10,8 @@ func gateEntries() []Entry {
 		{"gate/history-differs", ExitFailed, "The database of the gate tells another history than the gate has had: its audit log does not fit its anchor.", "bring the newest gate.db back; if it is lost, bring gate.db and gate.anchor back from one backup"},
 		{"gate/no-anchor", ExitFailed, "The anchor of the audit log is missing, or this gate has not signed it.", "bring gate.db and gate.anchor back from one backup"},
 		{"gate/log-key", ExitFailed, "The key of the audit log is not the one that enrol.json names.", "bring both back from one backup"},
+		{"gate/receipt-key", ExitFailed, "The key that signs receipts is missing or no such key.", "bring the folder keys back from a backup"},
+		{"case/whole", ExitFailed, "Nothing of a case's bundle is lacking.", ""},
 		{"gate/busy", ExitFailed, "Another process works in the gate's data directory, and it is no serve that could be asked.", "wait for it to end"},
 		{"gate/no-database", ExitFailed, "The data directory of a gate has lost its database, which holds cases, names and trust.", "bring it back from a backup"},
 		{"gate/none", ExitUsage, "A folder is no data directory of a gate.", "packhof-gate init"},

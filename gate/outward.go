@@ -1,0 +1,163 @@
+package gate
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/signing"
+)
+
+// IssueReceipt makes the gate's signed statement of what it holds, to be carried
+// back out: bundle.Receipt with the receipt key of enrol.json.
+func (g *Gate) IssueReceipt(ctx context.Context, by Actor) ([]byte, error) {
+	if err := by.needs(MayReceive); err != nil {
+		return nil, err
+	}
+	signer, err := g.receiptSigner()
+	if err != nil {
+		return nil, err
+	}
+	r := &bundle.Receipt{Format: bundle.FormatReceipt, Gate: g.id, Created: bundle.At(g.clock()), Program: g.program, Reads: []string{bundle.FormatV1}}
+	if r.Channels, err = g.receiptChannels(ctx); err != nil {
+		return nil, err
+	}
+	signed, err := bundle.SignReceipt(ctx, signer, r)
+	if err != nil {
+		return nil, err
+	}
+	return signed, g.step(ctx, "receipt", func(t *tx) error {
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "receipt.issued", Outcome: outcomeOK, Detail: cas.DigestOf(signed).String()})
+	})
+}
+
+func (g *Gate) receiptChannels(ctx context.Context) ([]bundle.ReceiptChannel, error) {
+	channels, err := rowsOf(ctx, g.db.read, func(s scanner) (bundle.ReceiptChannel, error) {
+		c := bundle.ReceiptChannel{Bundles: []bundle.ReceiptBundle{}}
+		return c, s.Scan(&c.Channel, &c.Epoch, &c.Serial)
+	}, `SELECT name, epoch, serial FROM channel ORDER BY name`)
+	if err != nil {
+		return nil, err
+	}
+	for i := range channels {
+		if channels[i].Bundles, err = g.receiptBundles(ctx, channels[i].Channel); err != nil {
+			return nil, err
+		}
+	}
+	return append([]bundle.ReceiptChannel{}, channels...), nil
+}
+
+// receiptBundles tells, for every bundle of a channel that was accepted, how
+// much of it is here.
+func (g *Gate) receiptBundles(ctx context.Context, channel string) ([]bundle.ReceiptBundle, error) {
+	accepted, err := rowsOf(ctx, g.db.read, func(s scanner) (bundle.ReceiptBundle, error) {
+		b := bundle.ReceiptBundle{State: bundle.HoldsNone}
+		var manifest digestColumn
+		err := s.Scan(&b.Epoch, &b.Serial, &manifest)
+		b.Manifest = manifest.value()
+		return b, err
+	}, `SELECT epoch, serial, manifest FROM serial WHERE channel = ? AND manifest IS NOT NULL ORDER BY epoch, serial`, channel)
+	if err != nil {
+		return nil, err
+	}
+	list := []bundle.ReceiptBundle{}
+	for _, b := range accepted {
+		r, err := liveRow(ctx, g.db.read, b.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			if b.State, b.Lacks, err = g.holds(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+// maxLacks is how much of a bundle may be lacking and be listed; beyond that,
+// none of it counts as held.
+const maxLacks = 10_000
+
+// holds tells how much of a case's content is here. A bundle that nobody vouches
+// for any more counts for nothing.
+func (g *Gate) holds(ctx context.Context, r *row) (bundle.Holding, []bundle.Piece, error) {
+	v, err := g.bundleOf(ctx, g.db.read, r.ID)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", nil, err
+		}
+		return bundle.HoldsNone, nil, nil
+	}
+	lacks, err := v.bundle.StoreLacks(g.store)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case len(lacks) == 0:
+		return bundle.HoldsAll, nil, nil
+	case len(lacks) > maxLacks:
+		return bundle.HoldsNone, nil, nil
+	}
+	return bundle.HoldsPart, lacks, nil
+}
+
+// WantList says what of a case's bundle is lacking here, to be carried back out.
+func (g *Gate) WantList(ctx context.Context, by Actor, id CaseID) ([]byte, error) {
+	if err := by.needs(MayReceive); err != nil {
+		return nil, err
+	}
+	v, err := g.bundleOf(ctx, g.db.read, id)
+	if err != nil {
+		return nil, err
+	}
+	lacks, err := v.bundle.StoreLacks(g.store)
+	if err != nil {
+		return nil, err
+	}
+	if len(lacks) == 0 {
+		return nil, problem.New("case/whole", "nothing of the bundle of case %d is lacking", id).Hint("packhof-gate show %d", id)
+	}
+	return bundle.EncodeWant(bundle.NewWant(g.id, bundle.At(g.clock()), v.bundle.Manifest(), v.bundle.Digest(), lacks))
+}
+
+// receiptKey signs receipts.
+type receiptKey struct {
+	key    *ecdsa.PrivateKey
+	public signing.PublicKey
+}
+
+// Public implements signing.Signer.
+func (k *receiptKey) Public() signing.PublicKey { return k.public }
+
+// SignDigest implements signing.Signer, by RFC 6979.
+func (k *receiptKey) SignDigest(_ context.Context, digest [32]byte) ([]byte, error) {
+	return k.key.Sign(nil, digest[:], crypto.SHA256)
+}
+
+func (g *Gate) receiptSigner() (*receiptKey, error) {
+	path := filepath.Join(g.dir, dirKeys, fileReceiptKey)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	unusable := problem.New("gate/receipt-key", "%s is no key that signs receipts", path).Hint("bring the folder keys back from a backup")
+	block, _ := pem.Decode(b)
+	if block == nil {
+		return nil, unusable
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	if err != nil || !ok {
+		return nil, unusable
+	}
+	public, err := signing.NewPublicKey(&key.PublicKey)
+	return &receiptKey{key, public}, err
+}

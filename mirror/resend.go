@@ -1,0 +1,99 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json/v2"
+	"fmt"
+	"time"
+
+	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
+)
+
+// noteSizes keeps, for a manifest, how large the volumes were that it last went
+// out in, so that a single one can be written again.
+const noteSizes = "sizes"
+
+// remember keeps what is needed to send this serial again when packhof.lock has
+// gone on to the next one.
+func (e *Exporter) remember(ctx context.Context, l *Lock, manifest cas.Digest) error {
+	lock, err := l.Encode()
+	if err != nil {
+		return err
+	}
+	if _, err := e.Store.PutBytes(ctx, lock); err != nil {
+		return err
+	}
+	sizes, err := json.Marshal(e.VolumeSizes)
+	if err != nil {
+		return err
+	}
+	return e.Store.SetNote(noteSizes, manifest, sizes)
+}
+
+// SealedLock is the lock of a serial that was sealed, from the store, and the
+// sizes of the volumes that it last went out in.
+func SealedLock(store *cas.Store, ledger *Ledger, epoch, serial int64) (*Lock, []int64, error) {
+	entry, ok := ledger.Find(epoch, serial)
+	if !ok {
+		return nil, nil, problem.New("serial/not-sealed", "serial %d of epoch %d was never sealed", serial, epoch).Hint("packhof export")
+	}
+	b, err := store.ReadAll(entry.Lock, maxLock)
+	if isMissing(err) {
+		return nil, nil, problem.New("serial/lock-lost", "the store has lost the lock of serial %d", serial).
+			Hint("bring its packhof.lock back from version control, and run  packhof export")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := parseLock("the lock of the sealed serial", b)
+	if err != nil {
+		return nil, nil, err
+	}
+	var sizes []int64
+	note, ok, err := store.Note(noteSizes, entry.Manifest)
+	if err == nil && ok {
+		err = json.Unmarshal(note, &sizes)
+	}
+	return l, sizes, err
+}
+
+// LastSealed is the newest serial that was sealed.
+func LastSealed(ledger *Ledger) (LedgerEntry, error) {
+	last, ok := ledger.Last()
+	if !ok {
+		return last, problem.New("serial/not-sealed", "nothing was sealed yet").Hint("packhof export")
+	}
+	return last, nil
+}
+
+// ReadReceipts reads receipts and holds each against the trust that is known
+// here.
+func ReadReceipts(paths []string, trust *TrustFolder, at time.Time) ([]*bundle.Receipt, error) {
+	var receipts []*bundle.Receipt
+	for _, path := range paths {
+		b, err := readSmall(path, maxReceiptFile)
+		if err != nil {
+			return nil, err
+		}
+		r, err := bundle.OpenReceipt(b, trust.Trust, at)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		receipts = append(receipts, r)
+	}
+	return receipts, nil
+}
+
+// maxReceiptFile bounds receipts and want lists.
+const maxReceiptFile = 16 << 20
+
+// ReadWant reads a want list.
+func ReadWant(path string) (*bundle.Want, error) {
+	b, err := readSmall(path, maxReceiptFile)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.ParseWant(b)
+}
