@@ -440,6 +440,9 @@ func validateOrigin(o Origin) error {
 	if o.From == "" || len(o.From) > maxText || !printable(o.From) {
 		return invalid("origin: from is empty, too long or not printable")
 	}
+	if err := seen("origin: from", o.From); err != nil {
+		return invalid("%w", err)
+	}
 	if !slices.Contains([]Transport{TransportTLS, TransportPlain, TransportLocal}, o.Transport) {
 		return invalid("origin: transport %.60q", o.Transport)
 	}
@@ -530,7 +533,10 @@ func CheckArtifactName(name, version string) error {
 	case version == "" || len(version) > maxVersion || !printable(version):
 		return fmt.Errorf("the version %.60q is empty, longer than %d bytes or not printable", version, maxVersion)
 	}
-	return nil
+	if err := seen("the name", name); err != nil {
+		return err
+	}
+	return seen("the version", version)
 }
 
 // CheckText says what is wrong with a note; nil if nothing is.

@@ -5,7 +5,6 @@ import (
 	"encoding/json/v2"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
@@ -55,8 +54,8 @@ func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, r
 		return nil, err
 	}
 	reason = strings.TrimSpace(reason)
-	if len(reason) > MaxReason || !utf8.ValidString(reason) {
-		return nil, problem.New("case/reason", "a reason has up to %d bytes of text", MaxReason)
+	if err := CheckReason(reason); err != nil {
+		return nil, err
 	}
 	err := g.step(ctx, "decide", func(t *tx) error {
 		r, err := rowOf(ctx, t, id)

@@ -189,7 +189,7 @@ func (a *ArtifactSpec) validateURL(path string, wrong *problem.Fields) {
 	}
 	u, err := url.Parse(a.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" {
-		wrong.Add(path+".url", fmt.Sprintf("%q is no https address without credentials", a.URL), "write it as https://host/path")
+		wrong.Add(path+".url", fmt.Sprintf("%q is no https address without credentials", problem.Address(a.URL)), "write it as https://host/path")
 	} else if u.RawQuery != "" {
 		wrong.Add(path+".url", "it has a query (?…), which may hold credentials and would travel in the bundle", "download the file yourself and name it as  file:")
 	}

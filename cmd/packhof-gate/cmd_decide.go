@@ -72,6 +72,9 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 	if choice == gate.Reject && strings.TrimSpace(o.reason) == "" {
 		return problem.New("case/reason", "a rejection needs a reason").Hint("add  --reason \"…\": why, in a sentence")
 	}
+	if err := gate.CheckReason(strings.TrimSpace(o.reason)); err != nil {
+		return err
+	}
 	password, err := s.password(c, o.as)
 	if err != nil {
 		return err

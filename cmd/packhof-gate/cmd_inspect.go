@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -22,7 +23,8 @@ func newInspect(s *site) *cobra.Command {
 metadata are read, and nothing is kept. Where there is a gate, it tells whether
 the bundle is genuine and fresh, and what its policy says of the metadata: a
 preview, on which nobody can decide. Where there is none, only what the bundle
-says of itself is shown.`,
+says of itself is shown. A file that is damaged behind its head is shown, too,
+and ends with exit 11.`,
 		Args: cli.Needs("the bundle"),
 		RunE: func(c *cobra.Command, args []string) error { return runInspect(s, c, args[0]) },
 	}
@@ -44,12 +46,23 @@ func runInspect(s *site, c *cobra.Command, name string) error {
 		return s.printClaims(path)
 	}
 	doc := previewDocument{Gate: true}
-	return s.with(c.Context(), func(api *client) error {
+	err = s.with(c.Context(), func(api *client) error {
 		if _, err := api.call(c.Context(), "POST", "previews?lang="+s.lang, pathBody{path}, &doc); err != nil {
 			return err
 		}
 		return s.app.Print("GatePreview", doc, func(w io.Writer) { doc.table(w, s) })
 	})
+	return errors.Join(err, damageOf(path))
+}
+
+// damageOf says what is wrong with a file behind the head that could be shown,
+// such as that it ends too early; a head that is wrong was an error before.
+func damageOf(path string) error {
+	sealed, damage := bundle.OpenFile(path)
+	if sealed == nil {
+		return nil
+	}
+	return errors.Join(damage, sealed.Close())
 }
 
 // printClaims is inspect where there is no gate.

@@ -169,6 +169,8 @@ func (d *destinationSpec) validate(path string, wrong *problem.Fields) {
 func (d *destinationSpec) validatePlace(path string, wrong *problem.Fields) {
 	registry := []field{{"registry", d.Registry, true}}
 	s3 := []field{{"endpoint", d.Endpoint, true}, {"bucket", d.Bucket, true}, {"prefix", d.Prefix, false}, {"region", d.Region, false}}
+	withoutSecrets(path, registry[0], wrong)
+	withoutSecrets(path, s3[0], wrong)
 	switch d.Type {
 	case typeRegistry:
 		checkFields(path, d.Type, registry, s3, wrong)
@@ -176,6 +178,14 @@ func (d *destinationSpec) validatePlace(path string, wrong *problem.Fields) {
 		checkFields(path, d.Type, s3, registry, wrong)
 	default:
 		wrong.Add(path+".type", fmt.Sprintf("%q is no type of destination", d.Type), "types: registry, s3")
+	}
+}
+
+// withoutSecrets refuses who logs in as part of an address, which many get to
+// see, and does not repeat it.
+func withoutSecrets(path string, f field, wrong *problem.Fields) {
+	if strings.Contains(f.value, "@") {
+		wrong.Add(path+"."+f.name, fmt.Sprintf("%q has a user before its host", problem.Address(f.value)), "take user and password out, and write  credentials: {user: …, passwordFile: …}")
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -190,6 +191,16 @@ func configFailures() []failure {
 		bad("password variable missing", destination(append(registry, "credentials: {user: robot, passwordEnv: NO_SUCH_SECRET}")...), "config/invalid"),
 		bad("authority missing", destination(append(registry, "caFile: ca.pem")...), "config/invalid"),
 		bad("authority that is none", both(with("data/ca.pem", "hello\n"), destination(append(registry, "caFile: ca.pem")...)), "config/invalid"),
+		bad("registry with a password", destination("type: registry", "registry: robot:s3cret@registry.example/plant", "accepts: [image]"), "config/invalid"),
+		bad("endpoint with a password", destination("type: s3", "endpoint: https://robot:s3/c@ret@s3.example", "bucket: plant", "accepts: [model]"), "config/invalid"),
+		bad("endpoint with a signature", both(with("data/password", "x\n"), destination("type: s3", "endpoint: https://s3.example/?sig=s3cret", "bucket: plant", "accepts: [model]", "credentials: {user: robot, passwordFile: password}")), "config/invalid"),
+		bad("octal number", withConfig("approvals: {allow: 010}"), "config/syntax"),
+		bad("hexadecimal number", withConfig("approvals: {allow: 0x0}"), "config/syntax"),
+		bad("minus nothing", withConfig("approvals: {allow: -0}"), "config/syntax"),
+		bad("NUL", withConfig("policy: a\x00b"), "config/syntax"),
+		bad("escape sequence", withConfig(`policy: "\e[31m"`), "config/syntax"),
+		bad("UTF-16", with("data/gate.yaml", "\xff\xfea\x00"), "config/syntax"),
+		bad("nested", withConfig("policy: "+strings.Repeat("- ", 20_000)), "config/syntax"),
 		bad("field of another type", destination(append(registry, "bucket: plant")...), "config/invalid"),
 		bad("policy: folder missing", without("data/policy"), "config/invalid"),
 		bad("policy: named folder missing", withConfig("listen: :8443", "policy: polcy"), "config/invalid"),
@@ -276,6 +287,17 @@ func mediumFailures() []failure {
 		{name: "receive: folder with two", given: func(l *lab) { l.Write("medium/other.bin", l.forge(sender, 3, nil)) }, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
 		{name: "receive: the file beside the bundle", given: with("medium/plant-1-000001.packhof.json", "{}"), run: []string{"receive", "medium/plant-1-000001.packhof.json"}, exit: 2, code: "receive/no-bundle"},
 		{name: "receive: a file beside no bundle", given: with("medium/other.json", "{}"), run: []string{"receive", "medium/other.json"}, exit: 2, code: "receive/no-bundle"},
+		{name: "receive: folder with many", given: func(l *lab) {
+			for i := range 12 {
+				l.Write(fmt.Sprintf("medium/other-%02d.bin", i), l.forge(sender, int64(3+i), nil))
+			}
+		}, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
+		{name: "receive: folder with many that are torn", given: func(l *lab) {
+			l.Remove(bundleFile)
+			for i := range 12 {
+				l.Write(fmt.Sprintf("medium/other-%02d.tar", i), "packhof.json\x00"+strings.Repeat("hello", 500))
+			}
+		}, run: []string{"receive", "medium"}, exit: 11, code: "volume/not-a-bundle"},
 		bad("empty", with(bundleFile, ""), 11, "volume/not-a-bundle", 0),
 		bad("no tar", with(bundleFile, strings.Repeat("hello\n", 1000)), 11, "volume/not-a-bundle", 0),
 		bad("cut off in a blob", func(l *lab) { l.Truncate(bundleFile, -7*512) }, 11, "volume/damaged", 0),
@@ -348,6 +370,7 @@ func policyFailures() []failure {
 		{name: "verify: a byte of a blob", given: func(l *lab) { l.FlipInTar(bundleFile, "blobs/sha256/", "read me", "reap me") }, run: []string{"verify", bundleFile}, exit: 11, code: "volume/damaged"},
 		{name: "verify: of a stranger", given: func(l *lab) { l.Write(bundleFile, l.forge(stranger, 1, nil)) }, run: []string{"verify", bundleFile}, exit: 10, code: "signing/not-genuine"},
 		{name: "inspect: no tar", given: with(bundleFile, "hello"), run: []string{"inspect", bundleFile}, exit: 11, code: "volume/not-a-bundle"},
+		{name: "inspect: cut off in a blob", given: func(l *lab) { l.Truncate(bundleFile, -7*512) }, run: []string{"inspect", bundleFile}, exit: 11, code: "volume/damaged"},
 	}
 }
 
@@ -397,6 +420,9 @@ func decideFailures() []failure {
 		decide("wrong password", setenv("PACKHOF_PASSWORD=not this one"), 4, "login/failed", approve...),
 		decide("no such account", nil, 4, "login/failed", "approve", "1", "--as", "berta", "--yes", "--review", "sha256:0"),
 		decide("another review", nil, 1, "case/review-changed", append(approve, "--reason", "x")...),
+		decide("a reason that nobody sees", nil, 2, "case/reason", append(approve, "--reason", "\u200b\u2060\u3164")...),
+		decide("a reason below many marks", nil, 2, "case/reason", append(approve, "--reason", "x"+strings.Repeat("\u0301", 500))...),
+		decide("a reason that acts on a terminal", nil, 2, "case/reason", append(approve, "--reason", "x\x1b]0;t\x07")...),
 		decide("nobody at the terminal", nil, 1, "case/not-confirmed", "approve", "1", "--as", "anna"),
 		decide("what was read is not what is shown", nil, 1, "case/review-changed", "approve", "1", "--as", "anna", "--review", "sha256:0"),
 		decide("account that may not", func(l *lab) { l.must("user", "add", "olaf", "--role", "operator") }, 4, "login/forbidden", "approve", "1", "--as", "olaf", "--yes", "--review", "sha256:0"),

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -61,7 +62,7 @@ func volumesAt(names []string) (f found, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	f.damaged = errors.Join(on.Damaged...)
+	f.damaged = firstOf(on.Damaged)
 	switch {
 	case len(on.Bundles) == 0 && f.damaged != nil:
 		return f, f.damaged
@@ -84,12 +85,21 @@ func volumesAt(names []string) (f found, err error) {
 // maxNamed is how many of many files a message names.
 const maxNamed = 10
 
+// firstOf joins the first of many errors, and says how many more there are.
+func firstOf(all []error) error {
+	if len(all) <= maxNamed {
+		return errors.Join(all...)
+	}
+	return errors.Join(append(slices.Clone(all[:maxNamed]), fmt.Errorf("and %d more", len(all)-maxNamed))...)
+}
+
 func severalBundles(names []string, bundles []*bundle.Sealed) error {
 	p := problem.New("receive/several", "%s holds %d bundles", strings.Join(names, ", "), len(bundles)).Hint("name the files of one of them")
-	for i, s := range bundles {
-		if i < maxNamed {
-			p = p.With("found:  " + s.Name())
-		}
+	for _, s := range bundles[:min(len(bundles), maxNamed)] {
+		p = p.With("found:  " + s.Name())
+	}
+	if more := len(bundles) - maxNamed; more > 0 {
+		p = p.With(fmt.Sprintf("and %d more", more))
 	}
 	return p
 }

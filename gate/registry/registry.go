@@ -99,7 +99,7 @@ func New(config Config) (*Sink, error) {
 		prefix += "/"
 	}
 	if _, err := registry.ParseReference(host + "/" + prefix + "name:tag"); err != nil || !strings.ContainsAny(host, ".:") && host != "localhost" {
-		return nil, problem.New("destination/config", "%.200q is not the host of a registry, with or without a prefix of repositories", config.Registry).
+		return nil, problem.New("destination/config", "%.200q is not the host of a registry, with or without a prefix of repositories", problem.Address(config.Registry)).
 			Hint("write it as in registry.example:5000/plant")
 	}
 	if (config.Credentials.User == "") != (config.Credentials.Password == "") {

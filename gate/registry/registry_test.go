@@ -55,6 +55,9 @@ func TestConfigurationsThatCannotBeRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := registry.New(config)
 			told(t, err, "destination/config")
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("it tells a password: %v", err)
+			}
 		})
 	}
 	for _, good := range []string{"registry.example", "registry.example:5000/plant/a", "localhost/plant", "registry.example/plant/"} {

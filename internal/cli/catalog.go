@@ -40,7 +40,7 @@ func generalEntries() []Entry {
 		{"interrupted", ExitInterrupted, "The program was told to stop (Ctrl-C, SIGTERM). Nothing half-written is left under a final name.", "run the same command again; it goes on where it can"},
 		{"config/missing", ExitUsage, "A configuration file is not there.", ""},
 		{"config/unreadable", ExitUsage, "A configuration file is not a plain file, or too large.", ""},
-		{"config/syntax", ExitUsage, "A configuration file is not YAML.", ""},
+		{"config/syntax", ExitUsage, "A configuration file is not YAML, or uses what of YAML is not accepted.", ""},
 		{"config/unknown-key", ExitUsage, "A configuration file has a key that nobody knows. Keys are never ignored, since a misspelt one would silently do nothing.", "packhof schema export"},
 		{"config/invalid", ExitUsage, "A value in a configuration file cannot be right.", ""},
 		{"config/bad-ca", ExitUsage, "A file that should hold a certificate authority does not.", ""},

@@ -70,7 +70,7 @@ func caseEntries() []Entry {
 		{"case/not-confirmed", ExitFailed, "Nobody confirmed the decision, so nothing was decided.", ""},
 		{"case/not-waiting", ExitFailed, "The case waits for no decision.", ""},
 		{"case/own", ExitNotLoggedIn, "Nobody decides on what they brought in themselves.", ""},
-		{"case/reason", ExitUsage, "A decision lacks its reason, or the reason is too long.", ""},
+		{"case/reason", ExitUsage, "A decision lacks its reason, or the reason is too long, or nobody can read it.", ""},
 		{"case/rejected", ExitRejected, "A person has rejected the case.", ""},
 		{"case/review-changed", ExitFailed, "What is to be decided on is not what was read.", ""},
 		{"case/unfinished", ExitFailed, "The case is not judged yet.", ""},

@@ -41,15 +41,19 @@ type report struct {
 	Exit       int      `json:"exit"`
 }
 
+// maxLine is how many characters of an error, or of a line of its evidence, are
+// told: what is wrong may be as long as what it is about.
+const maxLine = 4000
+
 func reportOf(err error) report {
-	r := report{APIVersion: APIVersion, Kind: "Error", Code: CodeOf(err), Exit: ExitOf(err), Error: clean(err.Error()), Evidence: []string{}}
+	r := report{APIVersion: APIVersion, Kind: "Error", Code: CodeOf(err), Exit: ExitOf(err), Error: Shorten(clean(err.Error()), maxLine), Evidence: []string{}}
 	if r.Code == "interrupted" {
 		r.Error = "interrupted"
 	}
 	var evidence interface{ Evidence() []string }
 	if errors.As(err, &evidence) {
 		for _, line := range evidence.Evidence() {
-			r.Evidence = append(r.Evidence, clean(line))
+			r.Evidence = append(r.Evidence, Shorten(clean(line), maxLine))
 		}
 	}
 	var remedy interface{ Remedy() string }

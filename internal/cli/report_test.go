@@ -50,6 +50,9 @@ code: interrupted   exit 130   (packhof help errors interrupted)
 hint: type?this
 code: source/failed   exit 20   (packhof help errors source/failed)
 `},
+		"text without end": {problem.New("never/heard", "%s", strings.Repeat("x", 1<<20)).With(strings.Repeat("y", 1<<20)), "packhof: error: " + strings.Repeat("x", 3999) + "…\n  " + strings.Repeat("y", 3999) + `…
+code: never/heard   exit 1   (packhof help errors never/heard)
+`},
 		"an unknown code": {problem.New("never/heard", "words"), `packhof: error: words
 code: never/heard   exit 1   (packhof help errors never/heard)
 `},

@@ -110,7 +110,7 @@ func New(config Config) (*Client, error) {
 		MaxRetries: 1,
 	})
 	if err != nil {
-		return nil, badConfig("the endpoint %q: %w", config.Endpoint, problem.Foreign(err))
+		return nil, badConfig("the endpoint %q: %w", problem.Address(config.Endpoint), problem.Foreign(err))
 	}
 	return &Client{
 		config: config, host: endpoint.Host, prefix: prefix, api: *api, transport: transport, copyLimit: maxServerCopy,
@@ -150,7 +150,7 @@ func (c Config) check() (*url.URL, error) {
 	case err != nil || endpoint.Host == "" || endpoint.User != nil,
 		endpoint.Scheme != "https" && endpoint.Scheme != "http",
 		strings.Trim(endpoint.Path, "/") != "" || endpoint.RawQuery != "" || endpoint.Fragment != "":
-		return nil, badConfig("%.200q is no endpoint of an S3 server", c.Endpoint).
+		return nil, badConfig("%.200q is no endpoint of an S3 server", problem.Address(c.Endpoint)).
 			Hint("write scheme, host and port alone, such as https://s3.example:9000")
 	case endpoint.Scheme == "http" && !c.Insecure:
 		return nil, problem.New("s3/plain-http", "%s speaks HTTP without TLS, which is not allowed for it", endpoint.Host).

@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +33,8 @@ func TestSettings(t *testing.T) {
 		"no endpoint":     {func(c *s3.Config) { c.Endpoint = "" }, "s3/config"},
 		"other scheme":    {func(c *s3.Config) { c.Endpoint = "ftp://s3.example" }, "s3/config"},
 		"a path":          {func(c *s3.Config) { c.Endpoint = "https://s3.example/bucket" }, "s3/config"},
-		"keys in it":      {func(c *s3.Config) { c.Endpoint = "https://a:b@s3.example" }, "s3/config"},
+		"keys in it":      {func(c *s3.Config) { c.Endpoint = "https://a:hunter2@s3.example" }, "s3/config"},
+		"a signature":     {func(c *s3.Config) { c.Endpoint = "https://s3.example?sig=hunter2" }, "s3/config"},
 		"no access key":   {func(c *s3.Config) { c.AccessKey = "" }, "s3/config"},
 		"no secret key":   {func(c *s3.Config) { c.SecretKey = "" }, "s3/config"},
 		"no bucket":       {func(c *s3.Config) { c.Bucket = "" }, "s3/config"},
@@ -45,6 +47,9 @@ func TestSettings(t *testing.T) {
 			c.change(&config)
 			_, err := s3.New(config)
 			wantCode(t, err, c.code)
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("it tells a secret: %v", err)
+			}
 		})
 	}
 }
