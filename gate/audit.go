@@ -7,6 +7,7 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -54,6 +55,7 @@ type tx struct {
 	gate    *Gate
 	now     time.Time
 	changed []subject // of which no leaf says yet how they stand
+	failed  error     // the first statement that did; none follows it
 	size    int64     // of the log with the leaves of this step, 0 if it has none
 }
 
@@ -63,26 +65,53 @@ func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) e
 	if err := g.fault(point + ":before"); err != nil {
 		return err
 	}
+	if err := g.db.there(); err != nil {
+		return err
+	}
 	sqlTx, err := g.db.write.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("%s: %w", point, err)
+		return fmt.Errorf("%s: %w", point, g.trouble(err))
 	}
 	t := &tx{Tx: sqlTx, gate: g, now: g.clock()}
 	var root tlog.Hash
-	err = change(t)
+	if err = change(t); err == nil {
+		err = t.failed
+	}
 	if err == nil {
 		root, err = t.root(ctx)
 	}
 	if err != nil {
-		return errors.Join(err, sqlTx.Rollback())
+		return g.trouble(errors.Join(err, rolledBack(sqlTx)))
 	}
 	if err := sqlTx.Commit(); err != nil {
-		return fmt.Errorf("%s: %w", point, err)
+		return fmt.Errorf("%s: %w", point, g.trouble(err))
 	}
 	if err := g.fault(point + ":after"); err != nil {
 		return err
 	}
 	return g.anchor.raise(t.size, root)
+}
+
+// ExecContext changes rows. After one statement has failed there are no others:
+// where the disk is full SQLite takes the transaction back by itself, and what
+// followed would stand alone, for good, with no leaf that says so.
+func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if t.failed != nil {
+		return nil, t.failed
+	}
+	result, err := t.Tx.ExecContext(ctx, query, args...)
+	t.failed = err
+	return result, err
+}
+
+// rolledBack takes a transaction back. Where the disk is full, or the context
+// has ended, the database has done it already.
+func rolledBack(t *sql.Tx) error {
+	err := t.Rollback()
+	if errors.Is(err, sql.ErrTxDone) || err != nil && strings.Contains(err.Error(), "no transaction is active") {
+		return nil
+	}
+	return err
 }
 
 // root is that of the log at the end of a step. Nothing may have changed

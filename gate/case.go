@@ -25,17 +25,21 @@ const (
 	Blocked      State = "blocked"           // end: the policy, or the floor below it, denies
 	Rejected     State = "rejected"          // end: a person said no
 	Expired      State = "expired"           // end: too old
+
+	// Unreadable is no state of a case but of its row, which cannot be right:
+	// nothing is done with it.
+	Unreadable State = "unreadable"
 )
 
 // States lists every state.
 func States() []State {
-	return []State{Received, Verified, Inspected, Awaiting, Approved, Loading, Loaded, PartlyLoaded, CheckFailed, NotGenuine, Damaged, Blocked, Rejected, Expired}
+	return []State{Received, Verified, Inspected, Awaiting, Approved, Loading, Loaded, PartlyLoaded, CheckFailed, NotGenuine, Damaged, Blocked, Rejected, Expired, Unreadable}
 }
 
 // Final reports whether nothing can follow.
 func (s State) Final() bool {
 	switch s {
-	case Loaded, NotGenuine, Blocked, Rejected, Expired:
+	case Loaded, NotGenuine, Blocked, Rejected, Expired, Unreadable:
 		return true
 	}
 	return false

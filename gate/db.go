@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
+	"sync"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -25,33 +26,80 @@ var migrations embed.FS
 type database struct {
 	write *sql.DB
 	read  *sql.DB
+	path  string
+	file  os.FileInfo // which file it is
+
+	rescue  sync.Once // of what is in it, when the file is gone
+	rescued error
 }
 
-// openDatabase opens or makes the file and brings its tables up to date.
+// inMemory is the SQLite file system that keeps the index of the write-ahead
+// log in memory instead of in a file beside the database.
+const inMemory = "unix-excl"
+
+// openDatabase opens or makes the file, brings its tables up to date, and holds
+// them against those that this program makes.
+//
+// The index of the write-ahead log is a file that other programs can share.
+// Where the disk has no room for it, it is kept in memory: a gate on a full
+// disk must still tell what it has. One process has the data directory anyway.
 func openDatabase(ctx context.Context, path string) (*database, error) {
-	write, err := openSQLite(path, 1)
+	d, err := openUpToDate(ctx, path, "")
+	if noRoomForIndex(err) {
+		d, err = openUpToDate(ctx, path, inMemory)
+	}
+	if err != nil {
+		return nil, databaseTrouble(path, err)
+	}
+	return d, nil
+}
+
+func openUpToDate(ctx context.Context, path, vfs string) (*database, error) {
+	write, err := openSQLite(path, vfs, 1)
 	if err != nil {
 		return nil, err
 	}
 	if err := migrate(ctx, write); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), write.Close())
+		return nil, errors.Join(err, write.Close())
 	}
-	read, err := openSQLite(path, 8)
+	if err := checkTables(ctx, write); err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	file, err := os.Stat(path)
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
-	return &database{write: write, read: read}, nil
+	read, err := openSQLite(path, vfs, 8)
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	return &database{write: write, read: read, path: path, file: file}, nil
 }
 
 // openSQLite uses a write-ahead log, which is synced at every commit: a step
 // that was reported is one that lasts.
-func openSQLite(path string, connections int) (*sql.DB, error) {
+func openSQLite(path, vfs string, connections int) (*sql.DB, error) {
 	query := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "busy_timeout(10000)"}, "_txlock": {"immediate"}}
+	if vfs != "" {
+		query.Set("vfs", vfs)
+	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(connections)
+	return db, nil
+}
+
+// openSQLiteToLook opens a file for one connection that writes nothing, neither
+// into it nor beside it.
+func openSQLiteToLook(path string) (*sql.DB, error) {
+	query := url.Values{"mode": {"ro"}, "vfs": {inMemory}}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
 	return db, nil
 }
 
@@ -68,7 +116,10 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-func (d *database) close() error { return errors.Join(d.read.Close(), d.write.Close()) }
+// close ends it. Where the file is gone, what was in it is kept first.
+func (d *database) close() error {
+	return errors.Join(d.there(), d.read.Close(), d.write.Close())
+}
 
 // queryer reads rows, in a transaction or outside one.
 type queryer interface {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 )
@@ -158,8 +159,11 @@ func (t *tx) settle(ctx context.Context, r *row) error {
 	if r.State != Awaiting {
 		return nil
 	}
+	if r.Verdict.Blocks() {
+		return rowDamaged(r.ID, "it is %s, with the verdict %q", r.State, r.Verdict)
+	}
 	count, err := approvalsOf(ctx, t, r)
-	if err != nil || count < r.Needed {
+	if err != nil || count < t.gate.wanted(r) {
 		return err
 	}
 	return t.move(ctx, r, Approved, nil)
@@ -210,9 +214,43 @@ func approvalsOf(ctx context.Context, q queryer, r *row) (int, error) {
 	return count, err
 }
 
-// notYet says why a case cannot be released, nil if it can. The audit log has
-// to vouch for the rows that say so, and for the accounts of those who approved.
-func (g *Gate) notYet(ctx context.Context, q queryer, r *row) error {
+// ready tells whether a case may be loaded, and if not, why: it is never true
+// because nothing was found against it. The audit log has to vouch for the rows
+// that say so, and for the accounts of those who approved; approvals are what
+// has to have approved at least.
+func (g *Gate) ready(ctx context.Context, q queryer, r *row, approvals int) (ready bool, why error) {
+	if err := g.vouchedFor(ctx, q, r); err != nil {
+		return false, err
+	}
+	switch r.State {
+	case Approved, Awaiting, Loading, PartlyLoaded, Loaded:
+	case Received, Verified, Inspected:
+		return false, problem.New("case/unfinished", "case %d is not judged yet: it is %s", r.ID, r.State).Hint("receive its bundle again, so that it goes on")
+	default:
+		return false, r.refusal()
+	}
+	switch r.Verdict {
+	case policy.Allow, policy.Review:
+	default:
+		return false, r.refusal()
+	}
+	if err := r.fitsReview(); err != nil {
+		return false, err
+	}
+	count, err := approvalsOf(ctx, q, r)
+	if err != nil {
+		return false, err
+	}
+	if count < approvals {
+		return false, problem.New("case/waiting", "case %d waits for approval", r.ID).
+			With(fmt.Sprintf("approvals:  %d of %d", count, approvals)).Hint("packhof-gate approve %d --as NAME", r.ID)
+	}
+	return true, nil
+}
+
+// vouchedFor asks the audit log about a case and about the accounts of those
+// who approved it.
+func (g *Gate) vouchedFor(ctx context.Context, q queryer, r *row) error {
 	if err := g.sealed(ctx, q, caseSubject(r.ID)); err != nil {
 		return err
 	}
@@ -228,20 +266,27 @@ func (g *Gate) notYet(ctx context.Context, q queryer, r *row) error {
 			return err
 		}
 	}
-	switch r.State {
-	case Approved, Awaiting, Loading, PartlyLoaded, Loaded:
-	case Blocked, Rejected, Expired, NotGenuine, Damaged, CheckFailed:
-		return r.problem.Err()
-	default:
-		return problem.New("case/unfinished", "case %d is not judged yet: it is %s", r.ID, r.State).Hint("receive its bundle again, so that it goes on")
+	return nil
+}
+
+// wanted is how many people have to have approved a case at this moment: as
+// many as its review said, and no less than the configuration says of its
+// verdict now.
+func (g *Gate) wanted(r *row) int { return max(r.Needed, g.needed(r.Verdict)) }
+
+// fitsReview holds a row against the document that people decided on.
+func (r *row) fitsReview() error {
+	var said struct {
+		Case     CaseID         `json:"case"`
+		Manifest bundle.Digest  `json:"manifest"`
+		Verdict  policy.Verdict `json:"verdict"`
+		Needed   int            `json:"needed"`
 	}
-	if r.Verdict.Blocks() {
-		return r.problem.Err()
+	if err := json.Unmarshal(r.review, &said); err != nil {
+		return rowDamaged(r.ID, "its review cannot be read: %w", err)
 	}
-	count, err := approvalsOf(ctx, q, r)
-	if err != nil || count >= r.Needed {
-		return err
+	if said.Case != r.ID || said.Manifest != r.Manifest || said.Verdict != r.Verdict || said.Needed != r.Needed {
+		return rowDamaged(r.ID, "it is not what its review is about")
 	}
-	return problem.New("case/waiting", "case %d waits for approval", r.ID).
-		With(fmt.Sprintf("approvals:  %d of %d", count, r.Needed)).Hint("packhof-gate approve %d --as NAME", r.ID)
+	return nil
 }

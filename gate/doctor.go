@@ -2,6 +2,8 @@ package gate
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 )
 
@@ -37,7 +40,7 @@ func (g *Gate) Doctor(ctx context.Context, by Actor) ([]Check, error) {
 		return nil, err
 	}
 	checks := []func(context.Context) Check{
-		g.doctorDirectory, g.doctorSpace, g.doctorTrust, g.doctorClock, g.doctorLog, g.doctorPolicy, g.doctorPeople, g.doctorDestinations, g.doctorCases,
+		g.doctorDirectory, g.doctorSpace, g.doctorDatabase, g.doctorTrust, g.doctorClock, g.doctorLog, g.doctorPolicy, g.doctorPeople, g.doctorDestinations, g.doctorCases,
 	}
 	found := make([]Check, len(checks))
 	for i, check := range checks {
@@ -74,16 +77,57 @@ func (g *Gate) doctorDirectory(context.Context) Check {
 
 const littleSpace = 5 << 30
 
+// doctorSpace looks at the disk of the database, and at the one of the store:
+// on the first there must be room to write anything down.
 func (g *Gate) doctorSpace(context.Context) Check {
 	const name = "space"
-	free, err := bundle.FreeSpace(g.store.Dir())
+	free, err := bundle.FreeSpace(g.dir)
 	if err != nil {
 		return failedCheck(name, err)
 	}
+	if free < roomForSteps {
+		return found(name, CheckBad, said("{bytes} bytes free in {path}, and up to {needed} are needed to write anything down", "bytes", free, "path", g.dir, "needed", roomForSteps), "free space, or move the data directory to a larger disk")
+	}
+	path := filepath.Join(g.dir, dirStore)
+	if free, err = bundle.FreeSpace(path); err != nil {
+		return failedCheck(name, err)
+	}
 	if free < littleSpace {
-		return found(name, CheckWarning, said("{n} MiB free in {path}", "n", free>>20, "path", g.store.Dir()), "free space, or move the data directory to a larger disk")
+		return found(name, CheckWarning, said("{n} MiB free in {path}", "n", free>>20, "path", path), "free space, or move the data directory to a larger disk")
 	}
 	return ok(name, said("{n} GiB free", "n", free>>30))
+}
+
+// doctorDatabase asks whether the file is the one that is open, whether it is
+// whole, and whether it can be written.
+func (g *Gate) doctorDatabase(ctx context.Context) Check {
+	const name = "database"
+	if err := errors.Join(g.db.there(), wholeDatabase(ctx, g.db.read)); err != nil {
+		return failedCheck(name, g.trouble(err))
+	}
+	tx, err := g.db.write.BeginTx(ctx, nil) // which is what a file that can only be read refuses
+	if err == nil {
+		err = rolledBack(tx)
+	}
+	if err != nil {
+		return failedCheck(name, g.trouble(err))
+	}
+	return ok(name, said("{path} is whole", "path", g.db.path))
+}
+
+// wholeDatabase looks at tables and pages of a database.
+func wholeDatabase(ctx context.Context, q queryer) error {
+	if err := checkTables(ctx, q); err != nil {
+		return err
+	}
+	var found string
+	if err := q.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found); err != nil {
+		return err
+	}
+	if found != "ok" {
+		return problem.New("gate/database-broken", "the database cannot be read: %s", found).Hint("%s", restoreHint)
+	}
+	return nil
 }
 
 const soonExpires = 60 * 24 * time.Hour
@@ -179,22 +223,66 @@ func (g *Gate) doctorDestinations(ctx context.Context) Check {
 	return ok(name, said("{destinations}", "destinations", strings.Join(names, ", ")))
 }
 
+// doctorCases looks for rows that cannot be right, and for cases that are stuck.
 func (g *Gate) doctorCases(ctx context.Context) Check {
 	const name = "cases"
-	stuck := map[State]int64{}
-	_, err := rowsOf(ctx, g.db.read, func(s scanner) (struct{}, error) {
-		var state State
-		var n int64
-		err := s.Scan(&state, &n)
-		stuck[state] = n
-		return struct{}{}, err
-	}, `SELECT state, count(*) FROM cases WHERE state IN ('partly loaded', 'check failed', 'damaged', 'loading') GROUP BY state`)
+	ids, err := rowsOf(ctx, g.db.read, scanNumber, `SELECT id FROM cases ORDER BY id`)
 	if err != nil {
-		return failedCheck(name, err)
+		return failedCheck(name, g.trouble(err))
+	}
+	stuck, wrong := map[State]int64{}, []string{}
+	for _, id := range ids {
+		r, err := rowOf(ctx, g.db.read, id)
+		switch {
+		case isRowDamaged(err):
+			wrong = append(wrong, err.Error())
+		case err != nil:
+			return failedCheck(name, g.trouble(err))
+		case r.State == PartlyLoaded || r.State == CheckFailed || r.State == Damaged || r.State == Loading:
+			stuck[r.State]++
+		}
+	}
+	if len(wrong) > 0 {
+		return failedCheck(name, damagedRow(problem.New(codeRowDamaged, "%s", someOf(wrong))))
 	}
 	if len(stuck) == 0 {
 		return ok(name, said("none is stuck"))
 	}
 	return found(name, CheckWarning, said("partly loaded: {partly}, check failed: {failed}, damaged: {damaged}, loading: {loading}",
 		"partly", stuck[PartlyLoaded], "failed", stuck[CheckFailed], "damaged", stuck[Damaged], "loading", stuck[Loading]), "packhof-gate list")
+}
+
+// someOf is the first of many sentences, and how many there are.
+func someOf(list []string) string {
+	some := strings.Join(list[:min(len(list), maxEvidence)], "; ")
+	if more := len(list) - maxEvidence; more > 0 {
+		some += fmt.Sprintf("; and %d more", more)
+	}
+	return some
+}
+
+// DoctorClosed looks at a data directory that cannot be opened, because of
+// failure: at all that can be looked at without. It changes nothing. Nobody
+// else may have the directory.
+func DoctorClosed(ctx context.Context, dir string, failure error) []Check {
+	g := &Gate{dir: dir}
+	checks := []Check{failedCheck("gate", failure), g.doctorDirectory(ctx), g.doctorSpace(ctx)}
+	if err := hasDatabase(dir); err != nil {
+		return append(checks, failedCheck("database", err))
+	}
+	path := filepath.Join(dir, fileDatabase)
+	read, err := openSQLiteToLook(path)
+	if err != nil {
+		return append(checks, failedCheck("database", databaseTrouble(path, err)))
+	}
+	g.db = &database{read: read, path: path}
+	if err := wholeDatabase(ctx, read); err != nil {
+		checks = append(checks, failedCheck("database", g.trouble(err)))
+	} else {
+		checks = append(checks, ok("database", said("{path} is whole", "path", path)), g.doctorCases(ctx))
+	}
+	if err := read.Close(); err != nil {
+		checks = append(checks, failedCheck("database", err))
+	}
+	return checks
 }

@@ -113,9 +113,8 @@ func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 		return nil, err
 	}
 	// A gate that lost its rows must not begin anew as if nothing had been.
-	if _, err := os.Stat(filepath.Join(o.Dir, fileDatabase)); errors.Is(err, os.ErrNotExist) {
-		return nil, problem.New("gate/no-database", "the gate in %s has lost its database", o.Dir).
-			With("missing:  " + filepath.Join(o.Dir, fileDatabase)).Hint("bring it back from a backup; cases, names and trust are in it")
+	if err := hasDatabase(o.Dir); err != nil {
+		return nil, err
 	}
 	lock, err := takeLock(o.Dir)
 	if err != nil {
@@ -141,6 +140,23 @@ func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
+}
+
+// hasDatabase tells a gate that has lost its rows, or all that was in their
+// file.
+func hasDatabase(dir string) error {
+	path := filepath.Join(dir, fileDatabase)
+	info, err := os.Stat(path)
+	lost := problem.New("gate/no-database", "the gate in %s has lost its database", dir).Hint("bring it back from a backup; cases, names and trust are in it")
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return lost.With("missing:  " + path)
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() == 0:
+		return lost.With("empty:  " + path)
+	}
+	return nil
 }
 
 func (o Options) check() error {
@@ -191,10 +207,8 @@ func takeLock(dir string) (*os.File, error) {
 		n, _ := f.ReadAt(holder, 0) // only for the message
 		return nil, errors.Join(&BusyError{Dir: dir, Holder: strings.TrimSpace(string(holder[:n]))}, f.Close())
 	}
-	if err := f.Truncate(0); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	if _, err := fmt.Fprintf(f, "%d\n", os.Getpid()); err != nil {
+	// Always as many bytes as before: on a full disk there may be no more.
+	if _, err := f.WriteAt(fmt.Appendf(nil, "%-20d\n", os.Getpid()), 0); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

@@ -202,10 +202,14 @@ func TestACrashBeforeTheAnchor(t *testing.T) {
 	}
 }
 
+func openFile(path string) (*sql.DB, error) {
+	return sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+}
+
 // edit changes rows behind the gate's back, while it runs.
 func (l *lab) edit(statement string) {
 	l.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(l.dir, "gate.db")+"?_pragma=busy_timeout(10000)")
+	db, err := openFile(filepath.Join(l.dir, "gate.db"))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -296,7 +300,7 @@ func TestEditedRowsAreNoticed(t *testing.T) {
 		lack int // approvals that are still needed
 	}{
 		"a case is approved":       {`UPDATE cases SET state = 'approved', needed = 0`, release, edited, 1},
-		"a verdict":                {`UPDATE cases SET verdict = 'allow'`, approve, edited, 1},
+		"a verdict":                {`UPDATE cases SET verdict = 'allow', decision = replace(decision, '"verdict":"review"', '"verdict":"allow"')`, approve, edited, 1},
 		"an approval":              {`INSERT INTO decision SELECT id, 'carl', 'carl', 'approve', '', review_digest, 0 FROM cases`, release, edited, 1},
 		"a rejection taken back":   {`UPDATE decision SET choice = 'reject'`, release, edited, 0},
 		"who brought it":           {`UPDATE receiver SET person = 'carl'`, approve, edited, 1},

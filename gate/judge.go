@@ -78,10 +78,10 @@ func (g *Gate) refusalOf(ctx context.Context, id CaseID) error {
 		return err
 	}
 	switch r.State {
-	case Blocked, Rejected, Expired, CheckFailed, Damaged, NotGenuine:
-		return r.problem.Err()
+	case Received, Verified, Inspected, Awaiting, Approved, Loading, Loaded, PartlyLoaded:
+		return nil
 	}
-	return nil
+	return r.refusal()
 }
 
 // inspect looks into every file and keeps what it found.

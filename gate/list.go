@@ -9,12 +9,19 @@ import (
 const maxCases = 1000
 
 // Cases lists cases, the newest first: all that somebody still has to do
-// something about, and as many of the rest as make 1,000.
+// something about, and as many of the rest as make 1,000. A case whose row
+// cannot be right is Unreadable.
 func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 	if err := by.needs(MayRead); err != nil {
 		return nil, err
 	}
-	rows, err := rowsOf(ctx, g.db.read, func(s scanner) (*row, error) { return scanSummary(s) },
+	rows, err := rowsOf(ctx, g.db.read, func(s scanner) (*row, error) {
+		r, err := scanSummary(s)
+		if isRowDamaged(err) {
+			return &row{Summary: broken(r.ID)}, nil
+		}
+		return r, err
+	},
 		`SELECT * FROM (SELECT `+summaryColumns+` FROM cases ORDER BY state IN (?, ?, ?, ?, ?), id DESC LIMIT ?) ORDER BY id DESC`,
 		Loaded, NotGenuine, Blocked, Rejected, Expired, maxCases)
 	if err != nil {
@@ -22,6 +29,10 @@ func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 	}
 	list := []Summary{}
 	for _, r := range rows {
+		if r.State == Unreadable {
+			list = append(list, r.Summary)
+			continue
+		}
 		if r.Approvals, err = approvalsOf(ctx, g.db.read, r); err != nil {
 			return nil, err
 		}
@@ -36,6 +47,11 @@ func (g *Gate) Case(ctx context.Context, by Actor, id CaseID) (*Case, error) {
 		return nil, err
 	}
 	r, err := rowOf(ctx, g.db.read, id)
+	if isRowDamaged(err) {
+		c := &Case{Summary: broken(id), Problem: asProblem(err), Loads: []Load{}}
+		c.History, err = g.history(ctx, id)
+		return c, err
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -96,27 +112,41 @@ func (g *Gate) progressOf(ctx context.Context, r *row) (int64, error) {
 // what was copied is inspected and judged, and a release that was under way is
 // brought to its end. What waits for a medium or for people stays as it is.
 // What stands against a case is written down with it; only a failure of the
-// gate itself is an error.
+// gate itself is an error. Rows that cannot be right are left alone: the list
+// and Doctor show them.
 func (g *Gate) Resume(ctx context.Context) error {
-	rows, err := rowsOf(ctx, g.db.read, scanRow, `SELECT `+rowColumns+` FROM cases WHERE state IN (?, ?, ?)
-		OR state IN (?, ?) AND problem ->> 'code' = ? ORDER BY id`, Verified, Inspected, Loading, Approved, PartlyLoaded, codeInterrupted)
+	ids, err := rowsOf(ctx, g.db.read, scanNumber, `SELECT id FROM cases WHERE state IN (?, ?, ?, ?, ?) ORDER BY id`, Verified, Inspected, Loading, Approved, PartlyLoaded)
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
-		if r.State == Verified || r.State == Inspected {
-			err = g.advanceAlone(ctx, r)
-		} else {
-			_, err = g.Release(ctx, itself(), r.ID, nil)
+	for _, id := range ids {
+		r, err := rowOf(ctx, g.db.read, id)
+		if isRowDamaged(err) {
+			continue
 		}
-		if ctx.Err() != nil {
-			return err
+		if err == nil {
+			err = g.resume(ctx, r)
 		}
-		if err := g.notResumed(ctx, r, err); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// resume goes on with one case, if that can go on by itself.
+func (g *Gate) resume(ctx context.Context, r *row) (err error) {
+	interrupted := r.problem != nil && r.problem.Code == codeInterrupted
+	switch {
+	case r.State == Verified || r.State == Inspected:
+		err = g.advanceAlone(ctx, r)
+	case r.State == Loading || interrupted:
+		_, err = g.Release(ctx, itself(), r.ID, nil)
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	return g.notResumed(ctx, r, err)
 }
 
 // advanceAlone advances a case unless its bundle is just being received, which

@@ -87,8 +87,10 @@ func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Pr
 	if err != nil {
 		return err
 	}
-	if err := g.notYet(ctx, g.db.read, r); err != nil || r.State == Loaded {
-		return err
+	// What the review says is enough to be checked again: whether it is what the
+	// configuration says now is a part of that.
+	if ready, why := g.ready(ctx, g.db.read, r, r.Needed); !ready || r.State == Loaded {
+		return why
 	}
 	if _, _, err := g.checkLog(ctx); err != nil {
 		return err
@@ -129,10 +131,13 @@ func (g *Gate) recheck(ctx context.Context, by Actor, r *row) (*statement, error
 	if err != nil {
 		return nil, g.standsAgainst(ctx, by, r, err)
 	}
-	if decision.Verdict == policy.Failed {
+	if decision.Verdict.Blocks() && decision.Verdict != policy.Deny {
 		return nil, g.standsAgainst(ctx, by, r, notDecided(decision))
 	}
-	return s, g.unchanged(ctx, by, r, s, decision)
+	if same, why := g.unchanged(ctx, by, r, s, decision); !same {
+		return nil, why
+	}
+	return s, nil
 }
 
 // everyArtifactHasAPlace refuses to call something loaded that nobody could
@@ -147,49 +152,50 @@ func (g *Gate) everyArtifactHasAPlace(m *bundle.Manifest) error {
 	return nil
 }
 
-// unchanged compares with what was approved.
-func (g *Gate) unchanged(ctx context.Context, by Actor, r *row, s *statement, decision *policy.Decision) error {
+// unchanged compares with what was approved. What the policy denies is never
+// that, whatever was approved.
+func (g *Gate) unchanged(ctx context.Context, by Actor, r *row, s *statement, decision *policy.Decision) (same bool, why error) {
 	review, err := g.buildReview(ctx, g.db.read, r, s, decision)
 	if err != nil {
-		return err
+		return false, err
 	}
 	document, err := canonical(review)
 	if err != nil {
-		return err
+		return false, err
 	}
 	approved, now := r.reviewDigest, reviewDigest(document)
-	if now == approved {
-		return nil
+	if now == approved && !decision.Verdict.Blocks() {
+		return true, nil
 	}
 	err = g.step(ctx, "decided-again", func(t *tx) error { return g.writeDecision(ctx, t, by, r, s, decision) })
 	if err != nil {
-		return err
+		return false, err
 	}
 	if refusal := g.refusalOf(ctx, r.ID); refusal != nil {
-		return refusal
+		return false, refusal
 	}
-	return problem.New("case/changed", "something changed since case %d was approved, so the approval no longer holds", r.ID).
+	return false, problem.New("case/changed", "something changed since case %d was approved, so the approval no longer holds", r.ID).
 		With("approved:  "+approved, "now:       "+now).Hint("look at it again: packhof-gate show %d", r.ID)
 }
 
 // stillGood asks once more, in the last moment before something is written:
 // hours may have passed since the case was checked.
-func (g *Gate) stillGood(ctx context.Context, q queryer, id CaseID) error {
+func (g *Gate) stillGood(ctx context.Context, q queryer, id CaseID) (good bool, why error) {
 	if _, err := g.bundleOf(ctx, q, id); err != nil {
-		return err
+		return false, err
 	}
 	r, err := rowOf(ctx, q, id)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return g.notYet(ctx, q, r)
+	return g.ready(ctx, q, r, g.wanted(r))
 }
 
 // begin writes down what is about to happen, before any byte leaves.
 func (g *Gate) begin(ctx context.Context, by Actor, r *row) error {
 	return g.step(ctx, "load-begin", func(t *tx) error {
-		if err := g.stillGood(ctx, t, r.ID); err != nil {
-			return err
+		if good, why := g.stillGood(ctx, t, r.ID); !good {
+			return why
 		}
 		if err := t.move(ctx, r, Loading, nil); err != nil {
 			return err
@@ -281,8 +287,8 @@ func (g *Gate) loadTo(ctx context.Context, by Actor, r *row, s *statement, d *De
 	if err := g.putAll(ctx, by, r, d, release, observe); err != nil {
 		return err
 	}
-	if err := g.stillGood(ctx, g.db.read, r.ID); err != nil {
-		return err
+	if good, why := g.stillGood(ctx, g.db.read, r.ID); !good {
+		return why
 	}
 	if err := g.fault("publish:before"); err != nil {
 		return err
@@ -514,7 +520,10 @@ func (g *Gate) finish(ctx context.Context, by Actor, r *row, b *bundle.Bundle) e
 			return err
 		}
 		m := b.Manifest()
-		if err := errors.Join(t.hold(ctx, r, m), t.excuse(ctx, m, r.ID)); err != nil {
+		if err := t.hold(ctx, r, m); err != nil {
+			return err
+		}
+		if err := t.excuse(ctx, m, r.ID); err != nil {
 			return err
 		}
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.loaded", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(g.destinations), "{n} destination, checked there", "{n} destinations, checked there")})

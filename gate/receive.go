@@ -103,10 +103,14 @@ func (g *Gate) caseBeside(ctx context.Context, by Actor, id CaseID, err error) (
 		return nil, err
 	}
 	c, readErr := g.Case(context.WithoutCancel(ctx), by, id)
-	if readErr != nil && asProblem(readErr).Code == asProblem(err).Code {
-		return nil, err // there is no such case, and once is enough to say so
+	switch {
+	case readErr == nil:
+		return c, err
+	case asProblem(readErr).Code == asProblem(err).Code:
+		return nil, err // once is enough to say so
 	}
-	return c, errors.Join(err, readErr)
+	// What cannot be shown must not take the place of what went wrong.
+	return nil, fmt.Errorf("%w (and the case cannot be shown: %v)", err, readErr)
 }
 
 // admission is what judging a head came to.
@@ -186,6 +190,9 @@ func (g *Gate) admit(ctx context.Context, by Actor, sealed *bundle.Sealed, file 
 		id, err = t.openCase(ctx, by, sealed.Head(), a, file)
 		return err
 	})
+	if err != nil {
+		id = 0 // what the step had begun is not there
+	}
 	return id, onMedium.bundle, errors.Join(refusal, err)
 }
 
@@ -207,7 +214,10 @@ func (t *tx) openCase(ctx context.Context, by Actor, h bundle.Head, a admission,
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(t.keepHead(ctx, r.ID, h), t.accept(ctx, m, digest, a.fresh)); err != nil {
+	if err := t.keepHead(ctx, r.ID, h); err != nil {
+		return r.ID, err
+	}
+	if err := t.accept(ctx, m, digest, a.fresh); err != nil {
 		return r.ID, err
 	}
 	another, err := t.noteReceiver(ctx, r.ID, by)

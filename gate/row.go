@@ -29,40 +29,40 @@ const (
 	rowColumns     = summaryColumns + `, file, problem, decision, review`
 )
 
-// scanSummary reads summaryColumns, and what follows them into rest.
+// scanSummary reads summaryColumns, and what follows them into rest. Of a row
+// that cannot be right it gives the number of the case beside the error.
 func scanSummary(s scanner, rest ...any) (*row, error) {
 	var r row
-	var manifest digestColumn
-	var arrived, changed int64
-	columns := []any{&r.ID, &manifest, &r.State, &r.Verdict, &r.Channel, &r.Epoch, &r.Serial, &r.Size, &r.Artifacts, &r.Submitter,
-		&arrived, &changed, &r.Deny, &r.Review, &r.Warn, &r.Needed, &r.reviewDigest}
+	var raw rawSummary
+	columns := []any{&r.ID, &raw.manifest, &raw.state, &raw.verdict, &r.Channel, &r.Epoch, &r.Serial, &r.Size, &r.Artifacts, &r.Submitter,
+		&raw.arrived, &raw.changed, &r.Deny, &r.Review, &r.Warn, &r.Needed, &r.reviewDigest}
 	if err := s.Scan(append(columns, rest...)...); err != nil {
 		return nil, err
 	}
-	r.Manifest, r.Arrived, r.Changed = manifest.value(), fromSeconds(arrived), fromSeconds(changed)
-	return &r, nil
+	return &r, r.parse(raw)
 }
 
+// scanRow reads rowColumns; likewise.
 func scanRow(s scanner) (*row, error) {
 	var file string
 	var why, decision, review sql.NullString
 	r, err := scanSummary(s, &file, &why, &decision, &review)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	r.file, r.review = file, []byte(review.String)
 	for _, column := range []struct {
-		text string
-		into any
-	}{{why.String, &r.problem}, {decision.String, &r.decision}} {
+		name, text string
+		into       any
+	}{{"problem", why.String, &r.problem}, {"decision", decision.String, &r.decision}} {
 		if column.text == "" {
 			continue
 		}
 		if err := json.Unmarshal([]byte(column.text), column.into); err != nil {
-			return nil, fmt.Errorf("case %d: %w", r.ID, err)
+			return r, rowDamaged(r.ID, "its %s cannot be read: %w", column.name, err)
 		}
 	}
-	return r, nil
+	return r, r.contradicted()
 }
 
 func rowOf(ctx context.Context, q queryer, id CaseID) (*row, error) {
@@ -145,9 +145,6 @@ func asProblem(err error) *Problem {
 // Err gives the problem back as an error with the same code, evidence and
 // remedy.
 func (p *Problem) Err() error {
-	if p == nil {
-		return nil
-	}
 	return problem.New(p.Code, "%s", p.What).With(p.Evidence...).Hint("%s", p.Remedy)
 }
 

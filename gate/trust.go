@@ -67,6 +67,9 @@ func floorOf(ctx context.Context, q queryer) (time.Time, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}.UTC(), nil
 	}
+	if err == nil && (floor < 0 || floor > maxSeconds) {
+		err = damagedRow(problem.New(codeRowDamaged, "the time floor of the gate cannot be right: %d is no time", floor))
+	}
 	return fromSeconds(floor), err
 }
 

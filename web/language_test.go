@@ -54,7 +54,7 @@ func wordSets() map[string][]string {
 		"verified":    texts(bundle.VerifiedDigest, bundle.VerifiedLock),
 		"sbom":        texts(bundle.SBOMPresent, bundle.SBOMAbsent, bundle.SBOMFailed),
 		"event":       caseEvents(),
-		"doctor":      {"data directory", "space", "trust root", "clock", "audit log", "policy", "people", "destinations", "cases"},
+		"doctor":      {"data directory", "space", "trust root", "clock", "audit log", "policy", "people", "destinations", "cases", "database", "gate"},
 		"load":        {gate.LoadPut, gate.LoadPublished, gate.LoadVerified},
 		"decided":     texts(gate.Approve, gate.Reject),
 		"check":       {gate.CheckOK, gate.CheckWarning, gate.CheckBad},
@@ -541,7 +541,7 @@ func TestEveryStateHasATabAndAShape(t *testing.T) {
 	}{
 		{gate.Received, "", "open"}, {gate.Awaiting, policy.Review, "decide"}, {gate.Awaiting, policy.Allow, "pass"},
 		{gate.Loaded, policy.Review, "pass"}, {gate.Blocked, policy.Deny, "stop"}, {gate.CheckFailed, policy.Failed, "alert"},
-		{gate.NotGenuine, "", "stop"}, {gate.Rejected, policy.Review, "stop"}, {gate.PartlyLoaded, policy.Allow, "alert"},
+		{gate.NotGenuine, "", "stop"}, {gate.Unreadable, "", "alert"}, {gate.Rejected, policy.Review, "stop"}, {gate.PartlyLoaded, policy.Allow, "alert"},
 	} {
 		if got := shapeOf(c.state, c.verdict); got != c.want {
 			t.Errorf("%s, %s: %s, want %s", c.state, c.verdict, got, c.want)

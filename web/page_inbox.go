@@ -53,7 +53,7 @@ func tabOf(s gate.State) string {
 	switch s {
 	case gate.Loaded, gate.Rejected:
 		return tabDone
-	case gate.Blocked, gate.NotGenuine, gate.Damaged, gate.CheckFailed, gate.Expired:
+	case gate.Blocked, gate.NotGenuine, gate.Damaged, gate.CheckFailed, gate.Expired, gate.Unreadable:
 		return tabBlocked
 	}
 	return tabWaiting
@@ -119,7 +119,7 @@ func shapeOf(s gate.State, v policy.Verdict) string {
 	switch {
 	case s == gate.NotGenuine, s == gate.Damaged, s == gate.Blocked, s == gate.Rejected, s == gate.Expired, v == policy.Deny:
 		return "stop"
-	case s == gate.CheckFailed, s == gate.PartlyLoaded, v == policy.Failed:
+	case s == gate.CheckFailed, s == gate.PartlyLoaded, s == gate.Unreadable, v == policy.Failed:
 		return "alert"
 	case v == policy.Review && s != gate.Approved && s != gate.Loading && s != gate.Loaded:
 		return "decide"
