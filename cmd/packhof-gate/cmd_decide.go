@@ -1,8 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +45,11 @@ func newReject(s *site) *cobra.Command {
 		Use:   "reject CASE",
 		Short: "Refuse a case for good, as the holder of an account",
 		Long: `Show what is to be decided on, ask, and refuse the case. A reason is needed.
-Nothing of the bundle will be loaded; the sender may send a later one.`,
+Nothing of the bundle will be loaded; the sender may send a later one.
+
+Where nobody is at the terminal, --yes takes the place of the question, and
+--review says what was read: the digest that  packhof-gate show  prints, or ""
+for a case that has not been judged and has none.`,
 		Args: cli.Needs("the number of a case"),
 		RunE: func(c *cobra.Command, args []string) error { return runDecide(s, c, args[0], gate.Reject, o) },
 	}
@@ -66,11 +74,15 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 	if err != nil {
 		return err
 	}
-	if o.yes && o.review == "" {
+	// A case that was not judged has the empty review, which can be rejected.
+	if o.yes && o.review == "" && (choice != gate.Reject || !c.Flags().Changed("review")) {
 		return &cli.UsageError{What: "--yes needs --review: the digest of what was read", Command: c.CommandPath()}
 	}
 	if choice == gate.Reject && strings.TrimSpace(o.reason) == "" {
 		return problem.New("case/reason", "a rejection needs a reason").Hint("add  --reason \"…\": why, in a sentence")
+	}
+	if !utf8.ValidString(o.reason) {
+		return problem.New("case/reason", "the reason is not UTF-8 text").Hint("set the terminal to UTF-8, or write plain letters")
 	}
 	if err := gate.CheckReason(strings.TrimSpace(o.reason)); err != nil {
 		return err
@@ -92,9 +104,9 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 }
 
 // ask shows the review and has a person confirm. It gives the digest of what
-// was shown.
+// was shown: "" for a case that was not judged, which can only be rejected.
 func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice, o decideOptions) (string, error) {
-	page, err := readReview(c.Context(), api, id, s.lang)
+	page, err := s.toDecideOn(c.Context(), api, id, choice)
 	if err != nil {
 		return "", err
 	}
@@ -102,7 +114,6 @@ func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice,
 		return "", problem.New("case/review-changed", "case %s is not any more what was read", id).
 			With("read:  "+o.review, "now:   "+page.Digest).Hint("packhof-gate show %s", id)
 	}
-	page.print(s.app.Stderr, s)
 	question := s.say("Let case {id} through?", "id", id)
 	if choice == gate.Reject {
 		question = s.say("Reject case {id} for good?", "id", id)
@@ -113,11 +124,31 @@ func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice,
 		return "", err
 	case !asked:
 		return "", problem.New("case/not-confirmed", "nobody is at the terminal to decide on case %s", id).
-			Hint("read it with  packhof-gate show %s, then add  --yes --review %s", id, page.Digest)
+			Hint("read it with  packhof-gate show %s, then add  --yes --review %s", id, cmp.Or(page.Digest, `""`))
 	case !yes:
 		return "", problem.New("case/not-confirmed", "nothing was decided")
 	}
 	return page.Digest, nil
+}
+
+// toDecideOn shows a review. Of a case that was not judged it shows the state,
+// to somebody who is about to reject it.
+func (s *site) toDecideOn(ctx context.Context, api *client, id string, choice gate.Choice) (*reviewPage, error) {
+	page, err := readReview(ctx, api, id, s.lang)
+	var refused *refusal
+	switch {
+	case err == nil:
+		page.print(s.app.Stderr, s)
+		return page, nil
+	case choice != gate.Reject || !errors.As(err, &refused) || refused.Code() != "case/no-review":
+		return nil, err
+	}
+	var unjudged gate.Case
+	if _, err := api.call(ctx, "GET", "cases/"+id, nil, &unjudged); err != nil {
+		return nil, err
+	}
+	s.printState(s.app.Stderr, &unjudged)
+	return &reviewPage{}, nil
 }
 
 func (s *site) decide(c *cobra.Command, api *client, id string, choice gate.Choice, review, reason string) error {

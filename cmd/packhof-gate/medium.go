@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/problem"
@@ -37,12 +38,24 @@ func isNothing(err error) bool {
 	return errors.As(err, &nothing)
 }
 
+// sayable refuses a path that cannot be told to the gate: its API is JSON, and
+// speaks UTF-8.
+func sayable(path string) error {
+	if utf8.ValidString(path) {
+		return nil
+	}
+	return problem.New("receive/path", "the path %+q is not UTF-8", path).Hint("mount the medium with iocharset=utf8, or copy the file to a name of plain letters")
+}
+
 // volumesAt finds the volumes of the one bundle that lies at files and folders.
 func volumesAt(names []string) (f found, err error) {
 	var paths []string
 	for _, name := range names {
 		path, err := filepath.Abs(name)
 		if err != nil {
+			return f, err
+		}
+		if err := sayable(path); err != nil {
 			return f, err
 		}
 		if err := besideTheBundle(path); err != nil {
@@ -73,6 +86,9 @@ func volumesAt(names []string) (f found, err error) {
 	}
 	head := on.Bundles[0].Head()
 	for _, path := range on.Bundles[0].Paths() {
+		if err := sayable(path); err != nil {
+			return f, err
+		}
 		mark, err := markOf(path)
 		if err != nil {
 			return f, err

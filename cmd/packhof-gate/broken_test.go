@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/testkit"
+)
+
+// A gate on a full disk still tells what it has, says what is wrong in numbers,
+// and goes on once there is space.
+func TestAFullDiskLeavesTheGateToAsk(t *testing.T) {
+	t.Parallel()
+	l := waiting(t)
+	needMounts(l)
+	o := l.Finish(l.Command("unshare", "-rm", "sh", "-uc", `
+		cp -r data copy; mount -t tmpfs -o size=6m tmpfs data; cp -r copy/. data; chmod 700 data
+		dd if=/dev/zero of=data/fill bs=1024 2>/dev/null; dd if=/dev/zero of=data/fill2 bs=1 2>/dev/null
+		echo LIST; packhof-gate list; echo exit $?
+		echo SHOW; packhof-gate show 1; echo exit $?
+		echo DOCTOR; packhof-gate doctor; echo exit $?
+		echo REJECT; packhof-gate reject 1 --as anna --yes --review "$1" --reason no; echo exit $?
+		rm data/fill data/fill2
+		echo SPACE; packhof-gate reject 1 --as anna --yes --review "$1" --reason no; echo exit $?`, "sh", l.review("1")))
+	parts := map[string]string{}
+	name := ""
+	for line := range strings.Lines(o.Stdout) {
+		if word := strings.TrimSpace(line); word == strings.ToUpper(word) && word != "" && !strings.ContainsAny(word, " -:") {
+			name = word
+			continue
+		}
+		parts[name] += line
+	}
+	for name, want := range map[string][]string{
+		"LIST":   {"awaiting approval", "exit 0"},
+		"SHOW":   {"awaiting approval", "exit 0"},
+		"DOCTOR": {"bytes free in", "is whole", "exit 1"},
+		"REJECT": {"exit 1"},
+		"SPACE":  {"rejected", "exit 0"},
+	} {
+		for _, text := range want {
+			if !strings.Contains(parts[name], text) {
+				t.Errorf("%s does not say %q:\n%s", name, text, parts[name])
+			}
+		}
+	}
+	for _, text := range []string{"code: gate/full   exit 1 ", "needed:  ", "free:    "} {
+		if !strings.Contains(o.Stderr, text) {
+			t.Errorf("the refusal does not say %q:\n%s", text, o.Stderr)
+		}
+	}
+}
+
+// Doctor opens what it can of a gate that cannot be opened.
+func TestDoctorOfAGateThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	base := waiting(t)
+	for name, c := range map[string]struct {
+		spoil func(data string) error
+		says  []string
+	}{
+		"empty":  {func(data string) error { return os.Truncate(filepath.Join(data, "gate.db"), 0) }, []string{"has lost its database", "space"}},
+		"cut":    {func(data string) error { return os.Truncate(filepath.Join(data, "gate.db"), 30_000) }, []string{"cannot be read", "space"}},
+		"anchor": {func(data string) error { return os.Remove(filepath.Join(data, "gate.anchor")) }, []string{"anchor", "is whole", "none is stuck"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := base.clone(t)
+			if err := c.spoil(l.Path("data")); err != nil {
+				t.Fatal(err)
+			}
+			o := l.run("doctor")
+			if o.Exit != 1 {
+				t.Errorf("exit %d\n%s", o.Exit, o.Stderr)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(o.Stdout, text) {
+					t.Errorf("it does not say %q:\n%s%s", text, o.Stdout, o.Stderr)
+				}
+			}
+			if o := l.run("list"); o.Exit != 1 {
+				t.Errorf("list ends with %d\n%s", o.Exit, o.Stdout)
+			}
+		})
+	}
+}
+
+// A script rejects a case that nobody has judged: it has the empty review.
+func TestUnjudgedIsRejectedByAScript(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.Write("notes/large.bin", string(testkit.Bytes("large", 50<<10)))
+	l.mustPackhof("plan")
+	l.mustPackhof("export", "--no-scan", "--to", "medium", "--volume-size", "40KiB")
+	if o := l.run("receive", "medium/plant-1-000001.v0002.tar"); o.Exit != 3 { // other volumes are missing, so nobody judges it
+		t.Fatalf("exit %d\n%s", o.Exit, o.Stderr)
+	}
+	if o := l.run("reject", "1", "--as", "anna", "--reason", "no", "--yes"); o.Exit != 2 {
+		t.Errorf("without --review: exit %d\n%s", o.Exit, o.Stderr)
+	}
+	if o := l.run("approve", "1", "--as", "anna", "--reason", "yes", "--yes", "--review", ""); o.Exit == 0 {
+		t.Errorf("approved\n%s", o.Stdout)
+	}
+	o := l.must("reject", "1", "--as", "anna", "--reason", "no", "--yes", "--review", "", "-o", "json")
+	var c gate.Case
+	if err := json.Unmarshal([]byte(o.Stdout), &c); err != nil || c.State != gate.Rejected {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// What cannot be said in UTF-8 is refused with a word that helps.
+func TestPathsAndReasonsThatAreNotUTF8(t *testing.T) {
+	t.Parallel()
+	l := waiting(t)
+	l.Write("medium/a\xff.tar", l.Read(bundleFile))
+	for name, c := range map[string]struct {
+		args []string
+		code string
+	}{
+		"file":   {[]string{"receive", "medium/a\xff.tar"}, "receive/path"},
+		"reason": {[]string{"reject", "1", "--as", "anna", "--reason", "no\xff", "--yes", "--review", "x"}, "case/reason"},
+	} {
+		if o := l.run(c.args...); o.Exit != 2 || !strings.Contains(o.Stderr, "code: "+c.code+" ") || !strings.Contains(o.Stderr, "hint: ") {
+			t.Errorf("%s: exit %d\n%s", name, o.Exit, o.Stderr)
+		}
+	}
+}
