@@ -15,8 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/packhof/packhof/internal/child"
@@ -114,24 +112,21 @@ func (c Child) timeout() time.Duration {
 }
 
 func (c Child) run(ctx context.Context, ask []byte, most time.Duration) (answer []byte, err error) {
-	dir, err := os.MkdirTemp(c.WorkDir, "judge-")
+	work, err := newFolder(c.WorkDir)
 	if err != nil {
 		return nil, fmt.Errorf("work directory of the judge: %w", err)
 	}
 	defer func() {
-		if removeErr := os.RemoveAll(dir); err == nil && removeErr != nil {
+		if removeErr := work.remove(); err == nil && removeErr != nil {
 			err = fmt.Errorf("work directory of the judge: %w", removeErr)
 		}
 	}()
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("work directory of the judge: %w", err)
-	}
 	memory := c.Memory
 	if memory <= 0 {
 		memory = DefaultMemory
 	}
 	result, err := child.Run(ctx, child.Spec{
-		Path: c.Program, Args: c.Args, Env: c.Env, Dir: dir, Stdin: ask,
+		Path: c.Program, Args: c.Args, Env: c.Env, Dir: work.path, Stdin: ask,
 		MaxOutput: policy.MaxDecision, MaxData: memory, MaxFile: 1, Timeout: most, NoNetwork: true,
 	})
 	return result.Stdout, err
