@@ -226,13 +226,13 @@ func EncodeManifest(m *Manifest) ([]byte, error) {
 	return b, err
 }
 
-// parseManifest parses strictly. A reader calls it inside Verify, on the bytes
-// whose signatures were just checked, and for Claims, which are for display; a
-// writer on bytes of its own.
 // ParseManifestUnsafe parses a manifest that nobody has vouched for here: one
 // that the exporter itself has sealed and kept.
 func ParseManifestUnsafe(b []byte) (*Manifest, error) { return parseManifest(b) }
 
+// parseManifest parses strictly. A reader calls it inside Verify, on the bytes
+// whose signatures were just checked, and for Claims, which are for display; a
+// writer on bytes of its own.
 func parseManifest(b []byte) (*Manifest, error) {
 	var m Manifest
 	if err := decodeStrict("the manifest packhof.json", b, MaxManifestSize, &m); err != nil {

@@ -121,7 +121,7 @@ func oneBundle(paths []string) (*bundle.Sealed, error) {
 	case len(found.Bundles) == 1:
 		return found.Bundles[0], nil
 	case len(found.Bundles) == 0 && len(found.Damaged) > 0:
-		return nil, errors.Join(found.Damaged...)
+		return nil, errors.Join(found.Damaged[:min(len(found.Damaged), maxNamed)]...)
 	case len(found.Bundles) == 0:
 		return nil, problem.New("volume/none", "there is no bundle in %s", strings.Join(paths, ", ")).
 			Hint("a bundle is a file such as plant-7-000042.tar, written by  packhof export")
