@@ -288,6 +288,9 @@ func FuzzDecodeInput(f *testing.F) {
 		if err != nil {
 			t.Fatalf("an accepted input cannot be written: %v", err)
 		}
+		if want := canonicalForm(t, in); string(want) != string(canonical) {
+			t.Fatalf("canonical form\n%s\nwant\n%s", canonical, want)
+		}
 		again, err := DecodeInput(canonical)
 		if err != nil {
 			t.Fatal(err)

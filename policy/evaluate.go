@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -22,14 +21,12 @@ const (
 // DecodeInput; everything that goes wrong while judging, the context's end
 // included, is an error in the decision, whose verdict then is Failed.
 func (p *Policy) Evaluate(ctx context.Context, in *Input) (*Decision, error) {
-	document, digest, err := in.Encode()
+	digest, err := in.Digest()
 	if err != nil {
 		return nil, err
 	}
-	value, err := ast.ValueFromReader(bytes.NewReader(document))
-	if err != nil {
-		return nil, fault(codeInvalidInput, "the facts cannot be handed over").because(err)
-	}
+	value := in.value()
+	in = in.outline() // large facts are in memory once while rules look at them
 	d := &Decision{PolicyDigest: p.digest, InputDigest: digest}
 	checked := map[string]bool{}
 	for _, r := range p.rules {
@@ -52,6 +49,15 @@ func (p *Policy) Evaluate(ctx context.Context, in *Input) (*Decision, error) {
 	}
 	d.conclude()
 	return d, nil
+}
+
+// outline is what has to be known of an input beside its value.
+func (in *Input) outline() *Input {
+	o := &Input{}
+	for _, a := range in.Artifacts {
+		o.Artifacts = append(o.Artifacts, Artifact{Kind: a.Kind, Name: a.Name, Digest: a.Digest})
+	}
+	return o
 }
 
 // floor is what no rule can switch off. That every artifact says of its SBOM

@@ -46,24 +46,17 @@ func checkForm(document []byte) error {
 	return nil
 }
 
-// Encode gives the canonical bytes (RFC 8785) of an input and their digest,
-// after the same checks as DecodeInput.
-func (in *Input) Encode() (document []byte, digest string, err error) {
-	raw, err := json.Marshal(in)
-	if err != nil {
-		return nil, "", fault(codeInvalidInput, "the facts cannot be written").because(err)
+// ReadInput reads the next value of a stream as an input that another process
+// of this program wrote with Append: it may be large, so it is read once and
+// never held as a document. What is missing or unknown in it shows in its
+// digest; values that are out of bounds, or facts that contradict each other,
+// are found when it is judged.
+func ReadInput(d *jsontext.Decoder) (*Input, error) {
+	var in Input
+	if err := json.UnmarshalDecode(d, &in, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fault(codeInvalidInput, "the facts do not fit their schema").because(err)
 	}
-	if err := checkForm(raw); err != nil {
-		return nil, "", err
-	}
-	if err := in.consistent(); err != nil {
-		return nil, "", err
-	}
-	value := jsontext.Value(raw)
-	if err := value.Canonicalize(); err != nil {
-		return nil, "", fault(codeInvalidInput, "the facts cannot be written").because(err)
-	}
-	return value, digestOf(value), nil
+	return &in, nil
 }
 
 func digestOf(b []byte) string {

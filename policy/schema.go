@@ -18,6 +18,7 @@ import (
 type schema struct {
 	kind    jsontext.Kind // '{', '[', '"', '0' (an integer) or 't' (a boolean)
 	fields  []field       // of '{', in order
+	sorted  []field       // the same by name
 	items   *schema       // of '['
 	enum    []string
 	pattern *regexp.Regexp
@@ -27,6 +28,7 @@ type schema struct {
 
 type field struct {
 	name  string
+	index int // in the Go type
 	value *schema
 }
 
@@ -54,8 +56,9 @@ func schemaOf(t reflect.Type, tag string) *schema {
 	case t.Kind() == reflect.Struct:
 		s.kind = '{'
 		for f := range t.Fields() {
-			s.fields = append(s.fields, field{f.Tag.Get("json"), schemaOf(f.Type, f.Tag.Get("jsonschema"))})
+			s.fields = append(s.fields, field{f.Tag.Get("json"), f.Index[0], schemaOf(f.Type, f.Tag.Get("jsonschema"))})
 		}
+		s.sorted = slices.SortedFunc(slices.Values(s.fields), func(a, b field) int { return strings.Compare(a.name, b.name) })
 	default:
 		panic("no schema for " + t.String())
 	}
@@ -192,37 +195,62 @@ func (s *schema) checkObject(d *jsontext.Decoder) error {
 
 func (s *schema) checkNumber(d *jsontext.Decoder, text string) error {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n > maxInteger || n < -maxInteger {
-		return s.misfit(d, "an integer", text)
+	if err != nil {
+		return s.misfit(d, anInteger, text)
 	}
-	if s.minimum && n < 0 {
-		return s.misfit(d, "0 or more", text)
+	if want := s.misfitNumber(n); want != "" {
+		return s.misfit(d, want, text)
 	}
 	return nil
 }
 
-// maxInteger is what a JSON number holds exactly everywhere.
-const maxInteger = 1 << 53
+const (
+	anInteger  = "an integer"
+	maxInteger = 1 << 53 // what a JSON number holds exactly everywhere
+)
+
+// misfitNumber says what a number should be; "" if it is.
+func (s *schema) misfitNumber(n int64) (want string) {
+	switch {
+	case n > maxInteger || n < -maxInteger:
+		return anInteger
+	case s.minimum && n < 0:
+		return "0 or more"
+	}
+	return ""
+}
 
 func (s *schema) checkText(d *jsontext.Decoder, text string) error {
-	switch {
-	case s.enum != nil && !slices.Contains(s.enum, text):
-		return s.misfit(d, "one of "+strings.Join(s.enum, ", "), strconv.Quote(text))
-	case s.pattern != nil && !s.pattern.MatchString(text):
-		return s.misfit(d, s.pattern.String(), strconv.Quote(text))
-	case s.filled && text == "":
-		return s.misfit(d, "text", `""`)
+	if want := s.misfitText(text); want != "" {
+		return s.misfit(d, want, strconv.Quote(text))
 	}
 	return nil
+}
+
+// misfitText says what a text should be; "" if it is.
+func (s *schema) misfitText(text string) (want string) {
+	switch {
+	case s.enum != nil && !slices.Contains(s.enum, text):
+		return "one of " + strings.Join(s.enum, ", ")
+	case s.pattern != nil && !s.pattern.MatchString(text):
+		return s.pattern.String()
+	case s.filled && text == "":
+		return "text"
+	}
+	return ""
 }
 
 func (s *schema) misfit(d *jsontext.Decoder, want, got string) error {
+	return misfit(string(d.StackPointer()), want, got)
+}
+
+func misfit(at, want, got string) error {
 	const longest = 200
 	if len(got) > longest {
 		got = got[:longest] + "…"
 	}
 	return fault(codeInvalidInput, "the facts do not fit their schema").
-		with("at:    "+Visible(string(d.StackPointer())), "want:  "+want, "got:   "+Visible(got))
+		with("at:    "+Visible(at), "want:  "+want, "got:   "+Visible(got))
 }
 
 func skip(d *jsontext.Decoder) error {

@@ -15,7 +15,8 @@ import (
 type artifact struct {
 	Subject
 	*bundle.Artifact
-	parts    []part
+	meter    *meter
+	parts    []part // of an image
 	attached []referrer
 }
 
@@ -30,14 +31,21 @@ func (a *artifact) state(ctx context.Context, changes map[identity]policy.Change
 		stated.Destinations = list(a.Destinations(*a.Artifact))
 		slices.Sort(stated.Destinations)
 	}
-	var err error
-	if a.parts, err = manifestsOf(ctx, a.Bundle, a.Artifact.Root); err != nil {
+	if err := a.meter.add(stated); err != nil {
 		return stated, err
+	}
+	var err error
+	if a.Kind == bundle.Image {
+		if a.parts, err = manifestsOf(ctx, a.Bundle, a.Artifact.Root); err != nil {
+			return stated, err
+		}
 	}
 	if a.attached, err = referrersOf(ctx, a.Bundle, a.Artifact); err != nil {
 		return stated, err
 	}
-	stated.Signatures = signatures(a.attached)
+	if stated.Signatures, err = a.signatures(); err != nil {
+		return stated, err
+	}
 	if stated.Image, err = a.image(ctx); err != nil {
 		return stated, err
 	}
@@ -51,16 +59,35 @@ func (a *artifact) state(ctx context.Context, changes map[identity]policy.Change
 	return stated, err
 }
 
-// part is one manifest of an artifact, the root or one below an index.
+// part is what is kept of one manifest of an artifact, the root or one below
+// an index. Its layers are not: a tree has a layer for each file.
 type part struct {
 	bundle.OCIDescriptor
-	doc *bundle.OCI // nil if it could not be read
-	why string      // it could not
+	why      string                // it could not be read; "" if it was
+	typ      string                // of the artifact, as OCI 1.1 has it
+	config   *bundle.OCIDescriptor // nil for an index
+	runnable bool                  // it is, or could be, an image for some platform
 }
 
 // manifestsOf reads a manifest and those below it, parents first, each once.
-// The bundle bounds their number by the number of its blobs.
 func manifestsOf(ctx context.Context, b *bundle.Bundle, d bundle.Descriptor) ([]part, error) {
+	var parts []part
+	err := eachManifest(ctx, b, d, func(d bundle.OCIDescriptor, doc *bundle.OCI, why string) error {
+		p := part{OCIDescriptor: d, why: why, runnable: runnable(d, doc)}
+		if doc != nil {
+			p.typ, p.config = typeOf(doc), doc.Config
+		}
+		parts = append(parts, p)
+		return nil
+	})
+	return parts, err
+}
+
+// eachManifest visits a manifest and those below it, parents first, each once;
+// doc is nil for one that could not be read, and why says so. It holds one
+// manifest at a time, and of an index what is to come. The bundle bounds their
+// number by the number of its blobs.
+func eachManifest(ctx context.Context, b *bundle.Bundle, d bundle.Descriptor, visit func(d bundle.OCIDescriptor, doc *bundle.OCI, why string) error) error {
 	const deepest = 8
 	type step struct {
 		bundle.OCIDescriptor
@@ -68,30 +95,30 @@ func manifestsOf(ctx context.Context, b *bundle.Bundle, d bundle.Descriptor) ([]
 	}
 	root := bundle.OCIDescriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
 	seen := map[bundle.Digest]bool{d.Digest: true}
-	var parts []part
 	for todo := []step{{root, 0}}; len(todo) > 0; {
 		next := todo[0]
 		todo = todo[1:]
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		p := part{OCIDescriptor: next.OCIDescriptor}
-		p.doc, p.why = readManifest(b, next.OCIDescriptor)
-		if p.doc != nil && len(p.doc.Manifests) > 0 && next.depth == deepest {
-			p.doc, p.why = nil, fmt.Sprintf("the index is nested deeper than %d", deepest)
+		doc, why := readManifest(b, next.OCIDescriptor)
+		if doc != nil && len(doc.Manifests) > 0 && next.depth == deepest {
+			doc, why = nil, fmt.Sprintf("the index is nested deeper than %d", deepest)
 		}
-		parts = append(parts, p)
-		if p.doc == nil {
+		if err := visit(next.OCIDescriptor, doc, why); err != nil {
+			return err
+		}
+		if doc == nil {
 			continue
 		}
-		for _, child := range p.doc.Manifests {
+		for _, child := range doc.Manifests {
 			if !seen[child.Digest] {
 				seen[child.Digest] = true
 				todo = append(todo, step{child, next.depth + 1})
 			}
 		}
 	}
-	return parts, nil
+	return nil
 }
 
 func readManifest(b *bundle.Bundle, d bundle.OCIDescriptor) (doc *bundle.OCI, why string) {

@@ -47,8 +47,9 @@ type Held struct {
 }
 
 // State states the facts. It returns an error if it was not given a bundle
-// with its trust root, or when ctx ends; what is wrong with the bundle's
-// documents stands in the facts.
+// with its trust root, when ctx ends, or as soon as the facts are more than can
+// be judged (policy/too-large): it never holds more than policy.MaxInput bytes
+// of them. What is wrong with the bundle's documents stands in the facts.
 func State(ctx context.Context, s Subject) (*policy.Input, error) {
 	if s.Bundle == nil || s.Root == nil {
 		return nil, errors.New("state the facts: there is no verified bundle, or no trust root")
@@ -59,12 +60,17 @@ func State(ctx context.Context, s Subject) (*policy.Input, error) {
 		Format: policy.FormatV1, Bundle: stateBundle(s), Time: stateTime(s.Time), Preview: s.Preview,
 		Artifacts: []policy.Artifact{}, Removed: removed,
 	}
+	meter := newMeter(s.Bundle)
+	if err := meter.add(in); err != nil {
+		return nil, err
+	}
 	for i := range m.Artifacts {
-		a := &artifact{Subject: s, Artifact: &m.Artifacts[i]}
+		a := &artifact{Subject: s, Artifact: &m.Artifacts[i], meter: meter}
 		stated, err := a.state(ctx, changes)
 		if err != nil {
 			return nil, err
 		}
+		meter.artifacts++
 		in.Artifacts = append(in.Artifacts, stated)
 	}
 	return in, nil

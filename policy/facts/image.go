@@ -26,32 +26,36 @@ func (a *artifact) image(ctx context.Context) (policy.Image, error) {
 		if err := ctx.Err(); err != nil {
 			return stated, err
 		}
-		if !p.runnable() {
+		if !p.runnable {
 			continue
 		}
-		stated.Configs = append(stated.Configs, a.config(p))
+		config := a.config(p)
+		if err := a.meter.add(config); err != nil {
+			return stated, err
+		}
+		stated.Configs = append(stated.Configs, config)
 	}
 	if len(stated.Configs) == 0 {
 		stated.Status, stated.Reason = "unread", "it has no manifest of an image"
-		if root := a.parts[0]; root.doc == nil {
+		if root := a.parts[0]; root.why != "" {
 			stated.Reason = root.why
 		}
 	}
 	return stated, nil
 }
 
-// runnable tells whether a part is, or could be, an image for some platform:
+// runnable tells whether a manifest is, or could be, an image for some platform:
 // what cannot be read could be. An attestation that BuildKit puts beside an
 // image is none, by the types of its layers and not only by what it says of
 // its platform.
-func (p part) runnable() bool {
-	if bundle.IsIndex(p.MediaType) {
+func runnable(d bundle.OCIDescriptor, doc *bundle.OCI) bool {
+	if bundle.IsIndex(d.MediaType) {
 		return false
 	}
-	if p.doc == nil || len(p.doc.Layers) == 0 {
+	if doc == nil || len(doc.Layers) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(p.doc.Layers, func(l bundle.OCIDescriptor) bool { return l.MediaType != typeInToto })
+	return slices.ContainsFunc(doc.Layers, func(l bundle.OCIDescriptor) bool { return l.MediaType != typeInToto })
 }
 
 // config reads one config. Its text in fields that people judge by (user,
@@ -64,11 +68,11 @@ func (a *artifact) config(p part) policy.ImageConfig {
 	if p.Platform != nil {
 		c.Platform = platform(*p.Platform)
 	}
-	if p.doc == nil {
+	if p.why != "" {
 		c.Reason = p.why
 		return c
 	}
-	doc, why := a.readConfig(*p.doc.Config)
+	doc, why := a.readConfig(*p.config)
 	if why != "" {
 		c.Reason = why
 		return c

@@ -57,52 +57,68 @@ func Limits() inspect.Limits { return inspect.Limits{Total: inspect.NewTotal(mos
 // sets of a bundle, their configs, and everything in the referrers of any
 // artifact, each digest once. The layers of images and charts are not looked
 // into here: their SBOMs describe them. Any failure to read ends it, since a
-// partial result would look like a whole one. What it opens is not verified
+// partial result would look like a whole one; so do more files than can be
+// judged (policy/too-large), before any of them is opened. What it opens is not verified
 // against its digest again; the caller's store has done so. An artifact whose
 // manifests cannot be read has no reports of its files, and State says so.
 func Inspect(ctx context.Context, b *bundle.Bundle, open Opener, limits inspect.Limits) (Reports, error) {
-	reports := Reports{}
-	m := b.Manifest()
-	for i := range m.Artifacts {
-		a := &m.Artifacts[i]
-		files, err := allFilesOf(ctx, b, a)
+	files, err := toInspect(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	reports := make(Reports, len(files))
+	for _, f := range files {
+		report, err := inspectBlob(ctx, f.file, open, limits)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s %q, file %q: %w", f.of.Kind, f.of.Name, f.path, err)
 		}
-		for _, f := range files {
-			if _, done := reports[f.digest]; done {
-				continue
-			}
-			report, err := inspectBlob(ctx, f, open, limits)
-			if err != nil {
-				return nil, fmt.Errorf("%s %q, file %q: %w", a.Kind, a.Name, f.path, err)
-			}
-			reports[f.digest] = report
-		}
+		reports[f.digest] = report
 	}
 	return reports, nil
 }
 
-// allFilesOf lists what is to be inspected of an artifact. What cannot be
+// inspectable is a file that is to be inspected, under the first of its names.
+type inspectable struct {
+	file
+	of *bundle.Artifact
+}
+
+// toInspect lists what is to be inspected, each digest once. It ends where State
+// would have more facts about the files than can be judged. What cannot be
 // listed is missing here; State says so.
-func allFilesOf(ctx context.Context, b *bundle.Bundle, a *bundle.Artifact) ([]file, error) {
-	var all []file
-	if a.Kind.IsTree() {
-		parts, err := manifestsOf(ctx, b, a.Root)
-		if err != nil {
-			return nil, err
+func toInspect(ctx context.Context, b *bundle.Bundle) ([]inspectable, error) {
+	var all []inspectable
+	meter, seen, m := newMeter(b), map[bundle.Digest]bool{}, b.Manifest()
+	for i := range m.Artifacts {
+		a := &m.Artifacts[i]
+		for _, root := range inspectedRoots(a) {
+			_, err := filesOf(ctx, b, root, func(f file) error {
+				if !seen[f.digest] {
+					seen[f.digest] = true
+					all = append(all, inspectable{f, a})
+				}
+				meter.files++
+				return meter.add(f.state())
+			})
+			if err != nil {
+				return nil, err
+			}
 		}
-		all, _ = filesOf(parts)
-	}
-	attached, err := referrersOf(ctx, b, a)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range attached {
-		files, _ := filesOf(r.parts)
-		all = append(all, files...)
+		meter.artifacts++
 	}
 	return all, nil
+}
+
+// inspectedRoots are the manifests whose files are looked into.
+func inspectedRoots(a *bundle.Artifact) []bundle.Descriptor {
+	var roots []bundle.Descriptor
+	if a.Kind.IsTree() {
+		roots = append(roots, a.Root)
+	}
+	for _, r := range a.Referrers {
+		roots = append(roots, r.Descriptor)
+	}
+	return roots
 }
 
 func inspectBlob(ctx context.Context, f file, open Opener, limits inspect.Limits) (report inspect.Report, err error) {
@@ -126,32 +142,59 @@ type file struct {
 	badPath string // what the manifest has instead of a path that could travel
 }
 
-// filesOf lists the files of an artifact by the titles of its layers, and its
-// configs. A layer without a title that could be a path goes by its digest; a
-// config has a path that no title can have. why says that the list is not
-// whole.
-func filesOf(parts []part) (files []file, why string) {
+// state is what can be stated of a file from its manifest alone.
+func (f file) state() policy.InspectedFile {
+	one := policy.InspectedFile{Path: f.path, Digest: f.digest.String(), Size: f.size, Findings: []policy.FileFinding{}}
+	if f.badPath != "" {
+		one.Findings = append(one.Findings, finding(inspect.Finding{Code: inspect.CodeArchivePath, Path: f.badPath}))
+	}
+	return one
+}
+
+// filesOf visits the files below a manifest by the titles of its layers, and
+// then its configs. A layer without a title that could be a path goes by its
+// digest; a config has a path that no title can have. why says that these are
+// not all. A failure of visit, or the end of ctx, ends it.
+func filesOf(ctx context.Context, b *bundle.Bundle, root bundle.Descriptor, visit func(file) error) (why string, err error) {
 	var configs []file
-	for _, p := range parts {
-		if p.doc == nil {
-			why = p.why
-			continue
+	seen, layers := map[bundle.Digest]bool{}, 0
+	err = eachManifest(ctx, b, root, func(_ bundle.OCIDescriptor, doc *bundle.OCI, unread string) error {
+		if doc == nil {
+			why = unread
+			return nil
 		}
-		for _, l := range p.doc.Layers {
-			f := file{path: l.Annotations[bundle.TitleAnnotation], digest: l.Digest, size: l.Size}
-			if bundle.CheckPath(f.path) != nil {
-				f.path, f.badPath = l.Digest.String(), f.path
+		for _, l := range doc.Layers {
+			if err := visit(fileOf(l)); err != nil {
+				return err
 			}
-			files = append(files, f)
 		}
-		if c := p.doc.Config; c != nil && !isEmptyConfig(c.Digest) && !slices.ContainsFunc(configs, func(f file) bool { return f.digest == c.Digest }) {
+		layers += len(doc.Layers)
+		if c := doc.Config; c != nil && !isEmptyConfig(c.Digest) && !seen[c.Digest] {
+			seen[c.Digest] = true
 			configs = append(configs, file{path: "/config/" + c.Digest.Short(), digest: c.Digest, size: c.Size})
 		}
+		return nil
+	})
+	if err != nil {
+		return why, err
 	}
-	if len(files) == 0 && why == "" {
+	if layers == 0 && why == "" {
 		why = "it has no files"
 	}
-	return append(files, configs...), why
+	for _, c := range configs {
+		if err := visit(c); err != nil {
+			return why, err
+		}
+	}
+	return why, nil
+}
+
+func fileOf(layer bundle.OCIDescriptor) file {
+	f := file{path: layer.Annotations[bundle.TitleAnnotation], digest: layer.Digest, size: layer.Size}
+	if bundle.CheckPath(f.path) != nil {
+		f.path, f.badPath = layer.Digest.String(), f.path
+	}
+	return f
 }
 
 // isEmptyConfig tells the config that says nothing, by its content: a media
@@ -170,28 +213,34 @@ func (a *artifact) inspection(ctx context.Context) (policy.Inspection, error) {
 	if !a.Kind.IsTree() {
 		return policy.Inspection{Status: notApplicable, Reason: "it is not made of plain files; its SBOM describes it", Files: []policy.InspectedFile{}}, nil
 	}
-	return a.inspectionOf(ctx, a.parts)
+	return a.inspectionOf(ctx, a.Artifact.Root)
 }
 
-// inspectionOf states what inspection found in the files of some manifests.
-func (a *artifact) inspectionOf(ctx context.Context, parts []part) (policy.Inspection, error) {
+// inspectionOf states what inspection found in the files below a manifest.
+func (a *artifact) inspectionOf(ctx context.Context, root bundle.Descriptor) (policy.Inspection, error) {
 	stated := policy.Inspection{Status: inspectionDone, Files: []policy.InspectedFile{}}
-	files, why := filesOf(parts)
+	unread := "" // why the first of its files was not inspected
+	why, err := filesOf(ctx, a.Bundle, root, func(f file) error {
+		one, err := a.inspected(ctx, f)
+		if err != nil {
+			return err
+		}
+		if one.Format == "" && unread == "" {
+			unread = one.Reason
+		}
+		a.meter.files++
+		stated.Files = append(stated.Files, one)
+		return a.meter.add(one)
+	})
 	switch {
+	case err != nil:
+		return stated, err
 	case why != "":
 		stated.Status, stated.Reason = inspectionFailed, why
 	case a.Inspection == nil:
 		stated.Status, stated.Reason = inspectionPending, "the content has not been looked into yet"
-	}
-	for _, f := range files {
-		one, err := a.inspected(ctx, f)
-		if err != nil {
-			return stated, err
-		}
-		if a.Inspection != nil && one.Format == "" && stated.Status == inspectionDone {
-			stated.Status, stated.Reason = inspectionFailed, one.Reason
-		}
-		stated.Files = append(stated.Files, one)
+	case unread != "":
+		stated.Status, stated.Reason = inspectionFailed, unread
 	}
 	return stated, nil
 }
@@ -199,10 +248,7 @@ func (a *artifact) inspectionOf(ctx context.Context, parts []part) (policy.Inspe
 // inspected states one file. That it was not inspected is a fact; only the end
 // of ctx is an error.
 func (a *artifact) inspected(ctx context.Context, f file) (policy.InspectedFile, error) {
-	one := policy.InspectedFile{Path: f.path, Digest: f.digest.String(), Size: f.size, Findings: []policy.FileFinding{}}
-	if f.badPath != "" {
-		one.Findings = append(one.Findings, finding(inspect.Finding{Code: inspect.CodeArchivePath, Path: f.badPath}))
-	}
+	one := f.state()
 	if err := ctx.Err(); err != nil {
 		return one, err
 	}

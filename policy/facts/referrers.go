@@ -25,22 +25,21 @@ const (
 	forOther       = "other" // nobody here knows what
 )
 
-// referrer is a referrer of an artifact, with the manifests below it.
+// referrer is a referrer of an artifact.
 type referrer struct {
 	bundle.Referrer
-	kind  string
-	parts []part
+	kind string
 }
 
 // referrersOf reads the referrers of an artifact.
 func referrersOf(ctx context.Context, b *bundle.Bundle, a *bundle.Artifact) ([]referrer, error) {
 	var all []referrer
 	for _, r := range a.Referrers {
-		parts, err := manifestsOf(ctx, b, r.Descriptor)
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		all = append(all, referrer{r, kindOf(a, r, parts[0].doc), parts})
+		doc, _ := readManifest(b, bundle.OCIDescriptor{MediaType: r.Descriptor.MediaType, Digest: r.Descriptor.Digest, Size: r.Descriptor.Size})
+		all = append(all, referrer{r, kindOf(a, r, doc)})
 	}
 	return all, nil
 }
@@ -80,26 +79,35 @@ func typeOf(doc *bundle.OCI) string {
 func (a *artifact) referrers(ctx context.Context) ([]policy.Referrer, error) {
 	all := []policy.Referrer{}
 	for _, r := range a.attached {
-		inspection, err := a.inspectionOf(ctx, r.parts)
+		one := policy.Referrer{
+			Digest: r.Descriptor.Digest.String(), Subject: r.Subject.String(), Kind: r.kind,
+			Untrusted: policy.ReferrerUntrusted{ArtifactType: r.Descriptor.ArtifactType},
+		}
+		err := a.meter.add(one)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, policy.Referrer{
-			Digest: r.Descriptor.Digest.String(), Subject: r.Subject.String(), Kind: r.kind, Inspection: inspection,
-			Untrusted: policy.ReferrerUntrusted{ArtifactType: r.Descriptor.ArtifactType},
-		})
+		if one.Inspection, err = a.inspectionOf(ctx, r.Descriptor); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
 	return all, nil
 }
 
 // signatures lists what signs or attests; that none of it has been verified is
 // said of each.
-func signatures(attached []referrer) []policy.Signature {
+func (a *artifact) signatures() ([]policy.Signature, error) {
 	all := []policy.Signature{}
-	for _, r := range attached {
-		if r.kind == forSignature || r.kind == forAttestation {
-			all = append(all, policy.Signature{Subject: r.Subject.String(), Kind: r.kind, MediaType: r.Descriptor.ArtifactType, Reason: notVerified})
+	for _, r := range a.attached {
+		if r.kind != forSignature && r.kind != forAttestation {
+			continue
 		}
+		one := policy.Signature{Subject: r.Subject.String(), Kind: r.kind, MediaType: r.Descriptor.ArtifactType, Reason: notVerified}
+		if err := a.meter.add(one); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
-	return all
+	return all, nil
 }

@@ -32,15 +32,30 @@ func (a *artifact) sboms(ctx context.Context) (entries []policy.SBOM, licences [
 		}
 		said[s.Subject] = true
 		entry, report := a.sbom(s)
+		if err := a.meter.add(entry); err != nil {
+			return nil, nil, err
+		}
 		for name := range report.Licences {
-			found[strings.ToValidUTF8(name[:min(len(name), maxLicence)], "?")] = true
+			licence := strings.ToValidUTF8(name[:min(len(name), maxLicence)], "?")
+			if found[licence] {
+				continue
+			}
+			if err := a.meter.add(licence); err != nil {
+				return nil, nil, err
+			}
+			found[licence] = true
 		}
 		entries = append(entries, entry)
 	}
 	for _, subject := range a.subjects() {
-		if !said[subject] {
-			entries = append(entries, policy.SBOM{Subject: subject.String(), Status: "absent", Reason: "the bundle says nothing about an SBOM of it"})
+		if said[subject] {
+			continue
 		}
+		entry := policy.SBOM{Subject: subject.String(), Status: "absent", Reason: "the bundle says nothing about an SBOM of it"}
+		if err := a.meter.add(entry); err != nil {
+			return nil, nil, err
+		}
+		entries = append(entries, entry)
 	}
 	return entries, append([]string{}, slices.Sorted(maps.Keys(found))...), nil
 }
@@ -50,7 +65,7 @@ func (a *artifact) sboms(ctx context.Context) (entries []policy.SBOM, licences [
 func (a *artifact) subjects() []bundle.Digest {
 	var subjects []bundle.Digest
 	for _, p := range a.parts {
-		if a.Kind == bundle.Image && p.runnable() {
+		if p.runnable {
 			subjects = append(subjects, p.Digest)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/packhof/packhof/internal/child"
@@ -28,6 +29,11 @@ const (
 	DefaultMemory       = 512 << 20 // bytes
 )
 
+// collectEarly has a child collect garbage when half as much as is alive has
+// come: large facts are alive to the end, and for as much again there is often
+// no room.
+const collectEarly = "GOGC=50"
+
 // maxRequest holds the facts, the rules and their configuration, escaped as
 // JSON text, which doubles it at worst for what a policy may contain.
 const maxRequest = policy.MaxInput + 2*(policy.MaxPolicySize+policy.MaxConfigSize) + 1<<20
@@ -37,7 +43,7 @@ const maxRequest = policy.MaxInput + 2*(policy.MaxPolicySize+policy.MaxConfigSiz
 type Child struct {
 	Program string   // absolute path
 	Args    []string // such as the name of the hidden command
-	Env     []string // "NAME=value"; all that the child sees of an environment
+	Env     []string // "NAME=value"; all that the child sees of an environment, besides what bounds its memory
 	WorkDir string   // absolute, exists; a folder is made in it for each run and removed; "": the system's
 
 	Timeout      time.Duration // for a decision and all around it; 0: DefaultTimeout
@@ -54,11 +60,12 @@ const (
 // request is what a child reads. The digest is what the caller means to have
 // judged by, or proven; the child refuses to work on anything else.
 type request struct {
-	Task         string         `json:"task"`
-	Source       policy.Source  `json:"source"`
-	PolicyDigest string         `json:"policyDigest"` // to prove: of the source with its tests
-	Input        jsontext.Value `json:"input,omitzero"`
-	Milliseconds int64          `json:"milliseconds"` // for the work itself
+	Task         string        `json:"task"`
+	Source       policy.Source `json:"source"`
+	PolicyDigest string        `json:"policyDigest"` // to prove: of the source with its tests
+	Milliseconds int64         `json:"milliseconds"` // for the work itself
+
+	facts *policy.Input // to judge: what follows the request on its stream
 }
 
 // Evaluate judges an input by the rules of a source. What goes wrong with the
@@ -66,23 +73,23 @@ type request struct {
 // an input that is none, a work directory that cannot be used, or the end of
 // its context.
 func (c Child) Evaluate(ctx context.Context, s policy.Source, in *policy.Input) (*policy.Decision, error) {
-	document, inputDigest, err := in.Encode()
+	policyDigest, err := s.Digest()
 	if err != nil {
 		return nil, err
 	}
-	policyDigest, err := s.Digest()
+	header, err := json.Marshal(request{
+		Task: taskJudge, Source: policy.Source{Modules: s.Rules(), Config: s.Config}, PolicyDigest: policyDigest,
+		Milliseconds: workingTime(c.timeout()).Milliseconds(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("request to the judge: %w", err)
+	}
+	ask, inputDigest, err := in.Append(append(header, '\n'))
 	if err != nil {
 		return nil, err
 	}
 	failed := func(message string) *policy.Decision {
 		return policy.FailedDecision(policyDigest, inputDigest, policy.Failure{Message: message})
-	}
-	ask, err := json.Marshal(request{
-		Task: taskJudge, Source: policy.Source{Modules: s.Rules(), Config: s.Config}, PolicyDigest: policyDigest,
-		Input: document, Milliseconds: workingTime(c.timeout()).Milliseconds(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("request to the judge: %w", err)
 	}
 	answer, err := c.run(ctx, ask, c.timeout())
 	if err != nil {
@@ -126,7 +133,7 @@ func (c Child) run(ctx context.Context, ask []byte, most time.Duration) (answer 
 		memory = DefaultMemory
 	}
 	result, err := child.Run(ctx, child.Spec{
-		Path: c.Program, Args: c.Args, Env: c.Env, Dir: work.path, Stdin: ask,
+		Path: c.Program, Args: c.Args, Env: append(slices.Clip(c.Env), collectEarly), Dir: work.path, Stdin: ask,
 		MaxOutput: policy.MaxDecision, MaxData: memory, MaxFile: 1, Timeout: most, NoNetwork: true,
 	})
 	return result.Stdout, err
@@ -160,19 +167,35 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func readRequest(in io.Reader) (*request, error) {
-	text, err := io.ReadAll(io.LimitReader(in, maxRequest+1))
-	if err != nil {
-		return nil, fmt.Errorf("request to the judge: %w", err)
-	}
-	if len(text) > maxRequest {
+	limited := &io.LimitedReader{R: in, N: maxRequest + 1}
+	ask, err := decodeRequest(jsontext.NewDecoder(limited))
+	if limited.N <= 0 {
 		return nil, fmt.Errorf("the request to the judge has more than %d bytes", maxRequest)
 	}
-	var ask request
-	if err := json.Unmarshal(text, &ask, json.RejectUnknownMembers(true)); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("request to the judge: %w", err)
 	}
 	if ask.Milliseconds <= 0 {
 		return nil, fmt.Errorf("the request to the judge gives no time")
+	}
+	return ask, nil
+}
+
+// decodeRequest reads a request, the facts behind one to judge, and nothing
+// behind that.
+func decodeRequest(d *jsontext.Decoder) (*request, error) {
+	var ask request
+	err := json.UnmarshalDecode(d, &ask, json.RejectUnknownMembers(true))
+	if err != nil {
+		return nil, err
+	}
+	if ask.Task == taskJudge {
+		if ask.facts, err = policy.ReadInput(d); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return nil, errors.New("something follows it")
 	}
 	return &ask, nil
 }
@@ -203,16 +226,17 @@ func (r *request) bounded(ctx context.Context) (watched context.Context, stop fu
 // judge gives a decision that failed where the policy is at fault, so that the
 // reason reaches people whole.
 func (r *request) judge(ctx context.Context) (*policy.Decision, error) {
-	in, err := policy.DecodeInput(r.Input)
-	if err != nil {
-		return nil, err
-	}
+	in := r.facts
+	r.facts = nil // so that nothing but the work holds them
 	ctx, stop := r.bounded(ctx)
 	defer stop()
 	p, err := policy.Compile(ctx, r.Source)
 	if err != nil {
-		_, inputDigest, encodeErr := in.Encode()
-		return policy.FailedDecision(r.PolicyDigest, inputDigest, policy.Failure{Message: whole(err)}), encodeErr
+		inputDigest, digestErr := in.Digest()
+		if digestErr != nil {
+			return nil, digestErr
+		}
+		return policy.FailedDecision(r.PolicyDigest, inputDigest, policy.Failure{Message: whole(err)}), nil
 	}
 	if p.Digest() != r.PolicyDigest {
 		return nil, fmt.Errorf("asked to judge by %.80q with the rules of %s", r.PolicyDigest, p.Digest())

@@ -5,6 +5,7 @@ package judge_test
 import (
 	"bytes"
 	"context"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,12 @@ func TestMain(m *testing.M) {
 func play(role string) int {
 	var answer bytes.Buffer
 	if role != "deaf" {
-		if err := judge.Serve(context.Background(), os.Stdin, &answer); err != nil {
+		var err error
+		peak := peakOf(func() { err = judge.Serve(context.Background(), os.Stdin, &answer) })
+		if role == "frugal" && peak > mostMemory {
+			err = fmt.Errorf("took %d MiB", peak>>20)
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -241,17 +247,46 @@ func TestCallersEndIsAnErrorAndNoDecision(t *testing.T) {
 }
 
 func TestServeRefusesWhatIsNoRequest(t *testing.T) {
-	for _, text := range []string{"", "{}", "null", `{"task":"judge","source":{},"policyDigest":"","input":{},"milliseconds":1000}`, `{"task":"prove","source":{},"policyDigest":"","milliseconds":1000}`, `{"task":"allow","source":{},"policyDigest":"","milliseconds":1000}`, `{"unknown":1}`, strings.Repeat(" ", 8)} {
-		var answer bytes.Buffer
+	source := rule("")
+	digest, err := source.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(map[string]any{"task": "judge", "source": source, "policyDigest": digest, "milliseconds": 60_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, facts := string(b), encodedInput(t)
+	var answer bytes.Buffer
+	if err := judge.Serve(t.Context(), strings.NewReader(rules+facts), &answer); err != nil || answer.Len() == 0 {
+		t.Fatalf("what is one: error %v, answer %q", err, answer.String())
+	}
+	for _, text := range []string{
+		"", "{}", "null", strings.Repeat(" ", 8), `{"unknown":1}`,
+		`{"task":"prove","source":{},"policyDigest":"","milliseconds":1000}`, `{"task":"allow","source":{},"policyDigest":"","milliseconds":1000}`,
+		rules, rules + "{}", rules + "null", rules + facts + "{}", rules + facts[:len(facts)-1], strings.Replace(rules, "60000", "0", 1) + facts,
+		rules + strings.Replace(facts, `"preview"`, `"Preview"`, 1), rules + strings.Replace(facts, `"preview"`, `"preview":false,"preview"`, 1),
+		rules + strings.Repeat(" ", policy.MaxInput+5*policy.MaxPolicySize) + facts,
+	} {
+		answer.Reset()
 		if err := judge.Serve(t.Context(), strings.NewReader(text), &answer); err == nil || answer.Len() != 0 {
-			t.Errorf("%q: error %v, answer %q", text, err, answer.String())
+			t.Errorf("%.200q: error %v, answer %q", text, err, answer.String())
 		}
 	}
 }
 
+func encodedInput(t *testing.T) string {
+	t.Helper()
+	document, _, err := input(t).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(document)
+}
+
 func FuzzServe(f *testing.F) {
 	f.Add([]byte(`{"task":"prove","source":{"modules":{},"config":{}},"policyDigest":"","milliseconds":1000}`))
-	f.Add([]byte(`{"task":"judge","source":{"modules":{},"config":{}},"policyDigest":"","input":{},"milliseconds":1000}`))
+	f.Add([]byte(`{"task":"judge","source":{"modules":{},"config":{}},"policyDigest":"","milliseconds":1000}{}`))
 	f.Fuzz(func(t *testing.T, ask []byte) {
 		var answer bytes.Buffer
 		if err := judge.Serve(t.Context(), bytes.NewReader(ask), &answer); err != nil && answer.Len() != 0 {

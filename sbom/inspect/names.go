@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // pythonSource is only ever what a name says: the content is text, or JSON
@@ -16,9 +17,12 @@ type claim struct {
 	allows []Format
 }
 
-// claims has the endings that say something. Not in it is what every tool
+// claims never changes; it is made when it is first asked for.
+var claims = sync.OnceValue(makeClaims)
+
+// makeClaims has the endings that say something. Not in it is what every tool
 // uses for something else, such as ".bin".
-func claims() map[string]claim {
+func makeClaims() map[string]claim {
 	all := map[string]claim{}
 	add := func(says Format, allows []Format, endings ...string) {
 		for _, e := range endings {
