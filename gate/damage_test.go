@@ -295,6 +295,30 @@ func TestAFloorThatIsNone(t *testing.T) {
 	}
 }
 
+// TestOneBrokenName spoils one of two names in the depot.
+func TestOneBrokenName(t *testing.T) {
+	approved := approveOnce(t, 1)
+	l, _ := approved.copy(t)
+	l.mustRelease(1)
+	depot := l.gate.Depot()
+	repositories, err := depot.Repositories(t.Context(), "", 10)
+	if err != nil || len(repositories) != 1 {
+		t.Fatalf("%v, %v", repositories, err)
+	}
+	tags, err := depot.Tags(t.Context(), repositories[0], "", 10)
+	if err != nil || len(tags) != 1 {
+		t.Fatalf("%v, %v", tags, err)
+	}
+	l.edit(`INSERT INTO name SELECT destination, repository, '0-broken', kind, 'zz', media_type, size, replaced, case_id, since FROM name`)
+	left, err := depot.Tags(t.Context(), repositories[0], "", 1)
+	if diff := cmp.Diff(tags, left); err != nil || diff != "" {
+		t.Errorf("%v, (-before +after):\n%s", err, diff)
+	}
+	if _, err := depot.Tag(t.Context(), repositories[0], "0-broken"); codeOf(err) != "gate/row-damaged" {
+		t.Errorf("%v", err)
+	}
+}
+
 // change changes the file of a gate that is closed.
 func (l *lab) change(statement string) error {
 	db, err := openFile(filepath.Join(l.dir, "gate.db"))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 //go:embed migrations/*.sql
@@ -168,8 +169,11 @@ func (c *digestColumn) Scan(value any) error {
 		return nil
 	}
 	d, err := cas.ParseDigest(text)
+	if err != nil {
+		return damagedRow(problem.New(codeRowDamaged, "a row of the database cannot be right: %w", err))
+	}
 	c.digest = &d
-	return err
+	return nil
 }
 
 func (c digestColumn) value() bundle.Digest {

@@ -124,6 +124,7 @@ const fromNames = ` FROM name n JOIN cases c ON c.id = n.case_id WHERE n.destina
 type shownTag struct {
 	DepotTag
 	source
+	broken bool // its row cannot be right; only its name is known
 }
 
 func scanTag(s scanner) (shownTag, error) {
@@ -135,6 +136,14 @@ func scanTag(s scanner) (shownTag, error) {
 	return t, err
 }
 
+func scanTagOrBroken(s scanner) (shownTag, error) {
+	t, err := scanTag(s)
+	if isRowDamaged(err) {
+		t.broken, err = true, nil
+	}
+	return t, err
+}
+
 // source is where something in the depot comes from.
 type source struct {
 	root          bundle.Digest // of the artifact
@@ -143,7 +152,8 @@ type source struct {
 	epoch, serial int64
 }
 
-// Tags implements DepotStore.
+// Tags implements DepotStore. A tag whose row cannot be right is not listed: it
+// takes no other one away, and Tag says what is wrong with it.
 func (d *Depot) Tags(ctx context.Context, repository, after string, limit int) ([]DepotTag, error) {
 	known, err := exists(ctx, d.gate.db.read, `SELECT 1 FROM name WHERE destination = ? AND repository = ? LIMIT 1`, DepotName, repository)
 	if err == nil && !known {
@@ -158,13 +168,13 @@ func (d *Depot) Tags(ctx context.Context, repository, after string, limit int) (
 	}
 	tags := []DepotTag{}
 	for len(tags) < limit {
-		page, err := rowsOf(ctx, d.gate.db.read, scanTag, `SELECT `+tagColumns+fromNames+` AND n.tag > ? ORDER BY n.tag LIMIT ?`, DepotName, repository, after, limit)
+		page, err := rowsOf(ctx, d.gate.db.read, scanTagOrBroken, `SELECT `+tagColumns+fromNames+` AND n.tag > ? ORDER BY n.tag LIMIT ?`, DepotName, repository, after, limit)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range page {
 			after = t.Tag
-			if len(tags) < limit && t.withdrawn(list, t.Digest) == nil {
+			if len(tags) < limit && !t.broken && t.withdrawn(list, t.Digest) == nil {
 				tags = append(tags, t.DepotTag)
 			}
 		}
