@@ -208,3 +208,34 @@ func TestReferrer(t *testing.T) {
 		t.Errorf("the referrer is %+v", doc)
 	}
 }
+
+// TestWalkCountsEveryName: two million names of one small file are as much work
+// as two million files.
+func TestWalkCountsEveryName(t *testing.T) {
+	config, file := cas.DigestOf([]byte("{}")), cas.DigestOf([]byte("x"))
+	const perManifest = 20_000
+	documents := map[Digest][]byte{}
+	index := OCI{SchemaVersion: 2, MediaType: TypeOCIIndex}
+	for i := range MaxEntries/perManifest + 1 {
+		doc := OCI{SchemaVersion: 2, MediaType: TypeOCIManifest, Config: &OCIDescriptor{MediaType: typeEmpty, Digest: config, Size: 2}, Annotations: map[string]string{"part": fmt.Sprint(i)}}
+		for range perManifest {
+			doc.Layers = append(doc.Layers, OCIDescriptor{MediaType: "application/x", Digest: file, Size: 1})
+		}
+		b, err := encodeCanonical(&doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents[cas.DigestOf(b)] = b
+		index.Manifests = append(index.Manifests, OCIDescriptor{MediaType: TypeOCIManifest, Digest: cas.DigestOf(b), Size: int64(len(b))})
+	}
+	b, err := encodeCanonical(&index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents[cas.DigestOf(b)] = b
+	read := func(d OCIDescriptor) ([]byte, error) { return documents[d.Digest], nil }
+	err = Walk(OCIDescriptor{MediaType: TypeOCIIndex, Digest: cas.DigestOf(b), Size: int64(len(b))}, read, func(OCIDescriptor, Role) error { return nil })
+	if code(err) != "oci/too-many-entries" {
+		t.Errorf("%d names: %v", MaxEntries+perManifest, err)
+	}
+}

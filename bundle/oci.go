@@ -131,9 +131,14 @@ type walker struct {
 	read  func(OCIDescriptor) ([]byte, error)
 	visit func(OCIDescriptor, Role) error
 	seen  map[Digest]int64 // size that the first descriptor gave
+	named int              // descriptors so far, the same digest counted each time
 }
 
 const maxIndexDepth = 8
+
+// MaxEntries is how many files an artifact can have, and the manifests that
+// list them; the same content under two names counts twice.
+const MaxEntries = 250_000
 
 func (w *walker) manifest(d OCIDescriptor, depth int) error {
 	if depth > maxIndexDepth {
@@ -172,6 +177,10 @@ func (w *walker) manifest(d OCIDescriptor, depth int) error {
 // once visits a digest the first time; two sizes for one digest contradict
 // each other.
 func (w *walker) once(d OCIDescriptor, role Role) (first bool, err error) {
+	if w.named++; w.named > MaxEntries {
+		return false, problem.New("oci/too-many-entries", "the artifact names more than %d manifests and files", MaxEntries).
+			Hint("have its sender split it into several artifacts")
+	}
 	if size, seen := w.seen[d.Digest]; seen {
 		if size != d.Size {
 			return false, problem.New("oci/malformed", "%s is named with %d bytes and with %d bytes", d.Digest, size, d.Size)

@@ -61,7 +61,7 @@ func (j *boundedJudge) Evaluate(ctx context.Context, in *policy.Input) (*policy.
 	if err != nil {
 		return nil, err
 	}
-	_, inputDigest, err := in.Encode()
+	inputDigest, err := in.Digest()
 	if err != nil {
 		return nil, err
 	}

@@ -79,6 +79,7 @@ func sourceEntries() []Entry {
 		{"source/schema1", ExitFailed, "An image has Docker's old schema 1.", ""},
 		{"source/config-malformed", ExitDamaged, "An image has a configuration that cannot be read.", ""},
 		{"reference/malformed", ExitUsage, "Text that should name an image does not.", ""},
+		{"oci/too-many-entries", ExitDamaged, "An artifact names more files than one can have.", "have its sender split it into several artifacts"},
 		{"oci/malformed", ExitDamaged, "A manifest of an image is not what the OCI specification asks for.", ""},
 		{"content/corrupt", ExitDamaged, "Bytes are not the ones that their digest promises. They were not kept.", "try again; if it stays, tell the operator of the source"},
 	}

@@ -70,6 +70,7 @@ func germanGeneral() []GermanEntry {
 		{"file/missing", "Eine Datei gibt es nicht.", "den Pfad prüfen"},
 		{"digest/malformed", "Ein Text, der eine Prüfsumme sein soll, ist keine.", "sha256: und 64 kleine Hexziffern schreiben"},
 		{"content/corrupt", "Bytes sind nicht die, die ihre Prüfsumme verspricht. Sie wurden nicht behalten.", "die Lieferung erneut einbringen"},
+		{"oci/too-many-entries", "Ein Artefakt nennt mehr Dateien, als eines haben kann.", "vom Absender auf mehrere Artefakte aufteilen lassen"},
 		{"oci/malformed", "Das Manifest eines Images ist nicht so, wie die OCI-Spezifikation es verlangt.", ""},
 	}
 }
@@ -270,6 +271,7 @@ func germanDestination() []GermanEntry {
 func germanRequest() []GermanEntry {
 	return []GermanEntry{
 		{"request/browser-only", "Sitzungen gibt es nur für Browser.", "Konto und Passwort mit der Anfrage senden, die sie braucht"},
+		{"request/busy", "Das Gate beantwortet gerade andere Anfragen nach großen Vorgängen.", "in einigen Sekunden noch einmal fragen"},
 		{"request/console-only", "Dateien des Gates werden nur an seinem Rechner genannt, und dort wird auch geladen, wo der Server es nicht selbst tut.", "am Rechner des Gates:  packhof-gate receive FILE"},
 		{"request/content-type", "Der Inhalt einer Anfrage hat einen anderen Typ, als er haben muss.", "application/json senden"},
 		{"request/cross-origin", "Eine andere Website hat diese Anfrage in fremdem Namen gestellt.", "die eigene Adresse des Gates öffnen"},

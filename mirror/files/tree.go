@@ -21,7 +21,7 @@ import (
 	"github.com/packhof/packhof/mirror"
 )
 
-const maxFiles = 500_000
+const maxFiles = bundle.MaxEntries - 10_000 // and the manifests that list them
 
 // tree is an opened folder, or a single file seen as a folder with one file.
 type tree struct {
