@@ -12,9 +12,13 @@ import (
 	"github.com/packhof/packhof/gate"
 )
 
-// sumsName is the file of each tree that lists the digests of all others, as
-// sha256sum -c reads it.
-const sumsName = "SHA256SUMS"
+// sumsName is where the digests of a tree are listed, as sha256sum -c reads
+// them. A tree that has a file of this name gives that file there: what was
+// released is never hidden. sumsQuery is where the list stands for every tree.
+const (
+	sumsName  = "SHA256SUMS"
+	sumsQuery = "list=sha256"
+)
 
 // serveFiles answers below /files/.
 func (s *server) serveFiles(w http.ResponseWriter, r *http.Request) {
@@ -44,14 +48,34 @@ func (s *server) answerFiles(w http.ResponseWriter, r *http.Request) error {
 	if inside != "" && inside != sumsName {
 		return s.file(w, r, tag, inside)
 	}
-	if inside == sumsName {
+	own, err := s.hasSums(r.Context(), tag)
+	switch {
+	case err != nil:
+		return err
+	case inside == sumsName && own:
+		return s.file(w, r, tag, inside)
+	case inside == sumsName, r.URL.RawQuery == sumsQuery:
 		return s.list(w, r, tag, "text/plain; charset=utf-8", sums{})
 	}
 	w.Header().Set("Vary", "Accept")
 	if wantsJSON(r) {
-		return s.list(w, r, tag, "application/json", &listingJSON{tag: tag})
+		return s.list(w, r, tag, "application/json", &listingJSON{tag: tag, head: headOf(tag, own)})
 	}
-	return s.list(w, r, tag, "text/html; charset=utf-8", listingPage{tag})
+	return s.page(w, r, tag, headOf(tag, own))
+}
+
+// hasSums tells whether a tree has a file under the name of the list.
+func (s *server) hasSums(ctx context.Context, tag gate.DepotTag) (bool, error) {
+	_, err := s.store.File(ctx, tag.Repository, tag.Tag, sumsName)
+	var missing *gate.NotReleasedError
+	var denied *gate.DeniedError
+	switch {
+	case errors.As(err, &missing):
+		return false, nil
+	case errors.As(err, &denied): // there is one; who asks for it is told why not
+		return true, nil
+	}
+	return err == nil, err
 }
 
 // treePath is where a tree is served.

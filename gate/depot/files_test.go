@@ -179,9 +179,38 @@ func TestListings(t *testing.T) {
 		}
 	}
 	sums := ask(t, "GET", server.URL+listing.Sums)
-	want := sum("{}") + "  config.json\n" + sum("1") + `  we"ird/<b>&?#%.txt` + "\n"
+	want := sum("upstream's own") + "  SHA256SUMS\n" + sum("{}") + "  config.json\n" + sum("1") + `  we"ird/<b>&?#%.txt` + "\n"
 	if diff := cmp.Diff(want, sums.body); diff != "" || sums.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A file called SHA256SUMS is the file that was released, and the list of
+// digests stands elsewhere; below the root the name means nothing.
+func TestOwnSums(t *testing.T) {
+	s := newShelf(t)
+	s.addTree("odd", "1.0", bundle.Files, map[string]string{"SHA256SUMS": "upstream's own", "x": "1"})
+	s.addTree("plain", "1.0", bundle.Files, map[string]string{"sub/SHA256SUMS": "of the folder", "x": "1"})
+	server := s.serve(Options{})
+	odd := sum("upstream's own") + "  SHA256SUMS\n" + sum("1") + "  x\n"
+	plain := sum("of the folder") + "  sub/SHA256SUMS\n" + sum("1") + "  x\n"
+	for path, want := range map[string]string{
+		"odd/1.0/SHA256SUMS": "upstream's own", "odd/1.0/?list=sha256": odd,
+		"plain/1.0/sub/SHA256SUMS": "of the folder", "plain/1.0/SHA256SUMS": plain, "plain/1.0/?list=sha256": plain,
+	} {
+		if got := ask(t, "GET", server.URL+"/files/"+path); got.StatusCode != 200 || got.body != want {
+			t.Errorf("%s: %d %q, want %q", path, got.StatusCode, got.body, want)
+		}
+	}
+	for path, want := range map[string]string{"odd/1.0/": "/files/odd/1.0/?list=sha256", "plain/1.0/": "/files/plain/1.0/SHA256SUMS"} {
+		var listing treeListing
+		got := ask(t, "GET", server.URL+"/files/"+path, "Accept: application/json")
+		if err := json.Unmarshal([]byte(got.body), &listing); err != nil || listing.Sums != want {
+			t.Errorf("%s: %v, the list is at %q, want %q", path, err, listing.Sums, want)
+		}
+		if page := ask(t, "GET", server.URL+"/files/"+path); !strings.Contains(page.body, `href="`+want+`"`) {
+			t.Errorf("%s: no link to %s in\n%s", path, want, page.body)
+		}
 	}
 }
 

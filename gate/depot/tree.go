@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
@@ -100,17 +101,12 @@ func (p *patientWriter) Write(b []byte) (int, error) {
 
 // sums lists the digests of a tree, as sha256sum -c reads them. Paths hold no
 // backslash and no line break, so that no line needs the escapes of sha256sum.
-// A file that is itself called SHA256SUMS has no line: under that name the list
-// stands. Its bytes are a blob of the repository.
 type sums struct{}
 
 func (sums) begin(io.Writer) error { return nil }
 func (sums) end(io.Writer) error   { return nil }
 
 func (sums) file(w io.Writer, f gate.DepotFile) error {
-	if f.Path == sumsName {
-		return nil
-	}
 	if err := bundle.CheckPath(f.Path); err != nil {
 		return fmt.Errorf("a tree of the depot: %w", err)
 	}
@@ -127,43 +123,70 @@ type fileEntry struct {
 }
 
 func entryOf(tag gate.DepotTag, f gate.DepotFile) fileEntry {
-	href := treePath(tag) + (&url.URL{Path: f.Path}).EscapedPath()
-	if f.Path == sumsName {
-		href = "/v2/" + tag.Repository + "/blobs/" + f.Digest.String()
-	}
-	return fileEntry{f.Path, f.Size, f.Digest.String(), href}
+	return fileEntry{f.Path, f.Size, f.Digest.String(), treePath(tag) + (&url.URL{Path: f.Path}).EscapedPath()}
 }
 
 // treeHead is what a listing says of the tree itself.
 type treeHead struct{ Repository, Tag, Kind, Digest, Sums string }
 
-func headOf(tag gate.DepotTag) treeHead {
-	return treeHead{tag.Repository, tag.Tag, string(tag.Kind), tag.Digest.String(), treePath(tag) + sumsName}
+// headOf names as the list of digests the file SHA256SUMS, unless the tree has
+// one of its own.
+func headOf(tag gate.DepotTag, own bool) treeHead {
+	sums := treePath(tag) + sumsName
+	if own {
+		sums = treePath(tag) + "?" + sumsQuery
+	}
+	return treeHead{tag.Repository, tag.Tag, string(tag.Kind), tag.Digest.String(), sums}
 }
 
-// listingPage is a listing for people.
-type listingPage struct{ tag gate.DepotTag }
-
-func (l listingPage) begin(w io.Writer) error {
-	return pages.ExecuteTemplate(w, "listing-begin", headOf(l.tag))
+// listingPage is a page of a listing for people. Next is where it goes on, ""
+// at the end.
+type listingPage struct {
+	treeHead
+	Files []fileEntry
+	Next  string
 }
 
-func (l listingPage) file(w io.Writer, f gate.DepotFile) error {
-	return pages.ExecuteTemplate(w, "listing-file", entryOf(l.tag, f))
-}
+// maxLast is how long a path can be, in bytes.
+const maxLast = 1024
 
-func (l listingPage) end(w io.Writer) error { return pages.ExecuteTemplate(w, "listing-end", nil) }
+// page shows the files of a tree that come after ?last=, a page at a time:
+// browsers do not stand the whole of a large tree.
+func (s *server) page(w http.ResponseWriter, r *http.Request, tag gate.DepotTag, head treeHead) error {
+	last := r.URL.Query().Get("last")
+	if len(last) > maxLast {
+		return &refusal{http.StatusBadRequest, "NAME_INVALID", "last is longer than any path"}
+	}
+	files, err := s.store.Files(r.Context(), tag, last, maxPage+1)
+	if err != nil {
+		return err
+	}
+	page := listingPage{treeHead: head}
+	if len(files) > maxPage {
+		files = files[:maxPage]
+		page.Next = treePath(tag) + "?" + url.Values{"last": {files[maxPage-1].Path}}.Encode()
+	}
+	for _, f := range files {
+		page.Files = append(page.Files, entryOf(tag, f))
+	}
+	var b strings.Builder
+	if err := pages.ExecuteTemplate(&b, "listing.html", page); err != nil {
+		return err
+	}
+	return writeText(w, http.StatusOK, "text/html; charset=utf-8", b.String())
+}
 
 // listingJSON is a listing for programs: repository, tag, kind, digest and
 // sha256sums of the tree, and files, each with path, size, digest and href.
 type listingJSON struct {
-	tag gate.DepotTag
-	enc *jsontext.Encoder
+	tag  gate.DepotTag
+	head treeHead
+	enc  *jsontext.Encoder
 }
 
 func (l *listingJSON) begin(w io.Writer) error {
 	l.enc = jsontext.NewEncoder(w)
-	head := headOf(l.tag)
+	head := l.head
 	tokens := []jsontext.Token{jsontext.BeginObject}
 	for _, field := range [][2]string{{"repository", head.Repository}, {"tag", head.Tag}, {"kind", head.Kind}, {"digest", head.Digest}, {"sha256sums", head.Sums}} {
 		tokens = append(tokens, jsontext.String(field[0]), jsontext.String(field[1]))

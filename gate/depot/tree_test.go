@@ -5,10 +5,12 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +19,8 @@ import (
 	"github.com/packhof/packhof/gate"
 )
 
-// TestHugeListsTakeNoMemory lists 100,000 files in each form, a fifth of them
-// in the form that takes longest, and looks at the heap now and then.
+// TestHugeListsTakeNoMemory lists 100,000 files in each form, a page of them
+// for people, and looks at the heap now and then.
 func TestHugeListsTakeNoMemory(t *testing.T) {
 	const limit = 8 << 20
 	s := newShelf(t)
@@ -29,11 +31,11 @@ func TestHugeListsTakeNoMemory(t *testing.T) {
 		files              int
 	}{
 		"sums": {"/files/models/huge/v1/SHA256SUMS", "", "  some/folder/part-", 100_000},
-		"page": {"/files/models/huge/v1/", "text/html", "<tr><td>", 20_000},
+		"page": {"/files/models/huge/v1/", "text/html", "<tr><td>", maxPage},
 		"JSON": {"/files/models/huge/v1/", "application/json", `"path":`, 100_000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.made = c.files
+			s.made = 100_000
 			r := httptest.NewRequest("GET", c.path, nil)
 			r.Header.Set("Accept", c.accept)
 			w := &weigher{header: http.Header{}, line: c.line, before: heap()}
@@ -93,13 +95,34 @@ func TestListsOfManyPages(t *testing.T) {
 		if last := fmt.Sprintf("some/folder/part-%07d", n-1); len(listing.Files) == n && listing.Files[n-1].Path != last {
 			t.Errorf("%d files: the last is %s", n, listing.Files[n-1].Path)
 		}
+		pages, rows := 0, 0
+		for next := "/files/models/long/v1/"; next != ""; pages++ {
+			page := ask(t, "GET", server.URL+next, "Accept: text/html")
+			rows += strings.Count(page.body, "<tr><td>")
+			next = linkToMore(page.body)
+		}
+		if want := (n + maxPage - 1) / maxPage; rows != n || pages != want {
+			t.Errorf("%d files: %d rows on %d pages, want %d", n, rows, pages, want)
+		}
 		if got := ask(t, "GET", server.URL+"/files/models/long/v1/SHA256SUMS"); strings.Count(got.body, "\n") != n {
 			t.Errorf("%d files: %d sums", n, strings.Count(got.body, "\n"))
 		}
 	}
+	if got := ask(t, "GET", server.URL+"/files/models/long/v1/?last="+strings.Repeat("a", maxLast+1)); got.StatusCode != 400 {
+		t.Errorf("after what is longer than any path: %d", got.StatusCode)
+	}
 	if got := ask(t, "HEAD", server.URL+"/files/models/long/v1/SHA256SUMS"); got.StatusCode != 200 || got.body != "" {
 		t.Errorf("HEAD: %d, %q", got.StatusCode, got.body)
 	}
+}
+
+var moreLink = regexp.MustCompile(`<a href="([^"]+)" rel="next">`)
+
+func linkToMore(page string) string {
+	if m := moreLink.FindStringSubmatch(page); m != nil {
+		return html.UnescapeString(m[1])
+	}
+	return ""
 }
 
 // breaking fails after the first page.
@@ -118,8 +141,8 @@ func TestAListThatBreaksOffDoesNotLookWhole(t *testing.T) {
 	s.made = 2 * maxPage
 	server := httptest.NewServer(Handler(breaking{s}, Options{}))
 	defer server.Close()
-	for _, path := range []string{"/files/models/long/v1/SHA256SUMS", "/files/models/long/v1/"} {
-		if got, err := tryAsk(t, "GET", server.URL+path); err == nil {
+	for path, accept := range map[string]string{"/files/models/long/v1/SHA256SUMS": "text/plain", "/files/models/long/v1/": "application/json"} {
+		if got, err := tryAsk(t, "GET", server.URL+path, "Accept: "+accept); err == nil {
 			t.Errorf("%s: %d with %d bytes looks whole", path, got.StatusCode, len(got.body))
 		}
 	}
