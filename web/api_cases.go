@@ -17,7 +17,7 @@ func (s *server) apiCases(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, casesAnswer{cases})
+	return s.answer(c, casesAnswer{cases})
 }
 
 func (s *server) apiCase(c echo.Context) error {
@@ -29,7 +29,7 @@ func (s *server) apiCase(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, found)
+	return s.answer(c, found)
 }
 
 // apiReview gives the very bytes that an approval is bound to.
@@ -43,7 +43,7 @@ func (s *server) apiReview(c echo.Context) error {
 	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum[:])+":")
 	h.Set("Packhof-Review", page.Digest)
 	h.Set("ETag", `"`+page.Digest+`"`)
-	return c.Blob(http.StatusOK, "application/json", page.JSON)
+	return s.send(c, http.StatusOK, "application/json", page.JSON)
 }
 
 func (s *server) reviewOf(c echo.Context) (*gate.ReviewPage, error) {
@@ -59,7 +59,7 @@ func (s *server) apiFindings(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, findingsAnswer{s.worded(c, page.Review.Findings)})
+	return s.answer(c, findingsAnswer{s.worded(c, page.Review.Findings)})
 }
 
 // worded gives findings in the language that the request asks for.
@@ -76,7 +76,7 @@ func (s *server) apiDecisions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, decisionsAnswer{page.Decisions})
+	return s.answer(c, decisionsAnswer{page.Decisions})
 }
 
 // apiDecide takes a decision only together with the password of who decides:
@@ -97,7 +97,7 @@ func (s *server) apiDecide(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, decided)
+	return s.answer(c, decided)
 }
 
 // withPassword refuses what a session that somebody left open must not do: over
@@ -118,7 +118,7 @@ func (s *server) apiPlan(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, planAnswer{plan})
+	return s.answer(c, planAnswer{plan})
 }
 
 func (s *server) apiRelease(c echo.Context) error {
@@ -130,7 +130,11 @@ func (s *server) apiRelease(c echo.Context) error {
 		return err
 	}
 	return s.streamed(c, func(observe func(gate.Progress)) (line, error) {
-		released, err := s.gate.Release(c.Request().Context(), actorOf(c), id, observe)
+		var released *gate.Case
+		err := s.options.Work(func() (err error) {
+			released, err = s.gate.Release(c.Request().Context(), actorOf(c), id, observe)
+			return err
+		})
 		return line{Case: released}, err
 	})
 }
@@ -152,7 +156,11 @@ func (s *server) apiReceive(c echo.Context) error {
 		return err
 	}
 	return s.streamed(c, func(observe func(gate.Progress)) (line, error) {
-		received, err := s.gate.Receive(c.Request().Context(), actorOf(c), path, observe)
+		var received *gate.Case
+		err := s.options.Work(func() (err error) {
+			received, err = s.gate.Receive(c.Request().Context(), actorOf(c), path, observe)
+			return err
+		})
 		return line{Case: received}, err
 	})
 }
@@ -170,7 +178,7 @@ func (s *server) apiPreview(c echo.Context) error {
 	if preview.Decision != nil {
 		worded = s.worded(c, preview.Decision.Findings)
 	}
-	return answer(c, previewAnswer{preview, worded})
+	return s.answer(c, previewAnswer{preview, worded})
 }
 
 func (s *server) apiVerify(c echo.Context) error {

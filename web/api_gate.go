@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -15,7 +16,7 @@ import (
 var description []byte
 
 func (s *server) apiDescription(c echo.Context) error {
-	return c.Blob(http.StatusOK, "application/json", description)
+	return s.send(c, http.StatusOK, "application/json", description)
 }
 
 func (s *server) apiTrust(c echo.Context) error {
@@ -23,7 +24,7 @@ func (s *server) apiTrust(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, status)
+	return s.answer(c, status)
 }
 
 func (s *server) apiChangeTrust(c echo.Context) error {
@@ -43,7 +44,7 @@ func (s *server) apiChangeTrust(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		return answer(c, status)
+		return s.answer(c, status)
 	}
 	var revocations []byte // nil when there are none
 	if len(body.Revocations) > 0 {
@@ -53,7 +54,7 @@ func (s *server) apiChangeTrust(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, status)
+	return s.answer(c, status)
 }
 
 func (s *server) apiUsers(c echo.Context) error {
@@ -61,7 +62,7 @@ func (s *server) apiUsers(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, usersAnswer{users})
+	return s.answer(c, usersAnswer{users})
 }
 
 func (s *server) apiAddUser(c echo.Context) error {
@@ -75,7 +76,7 @@ func (s *server) apiAddUser(c echo.Context) error {
 	if err := s.gate.AddUser(c.Request().Context(), actorOf(c), body.Name, body.Roles, []byte(body.Password)); err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusCreated, "application/json", struct{}{})
+	return s.writeJSON(c, http.StatusCreated, "application/json", struct{}{})
 }
 
 func (s *server) apiSetPassword(c echo.Context) error {
@@ -89,7 +90,7 @@ func (s *server) apiSetPassword(c echo.Context) error {
 	if err := s.gate.SetPassword(c.Request().Context(), actorOf(c), c.Param("name"), []byte(body.Password)); err != nil {
 		return err
 	}
-	return answer(c, struct{}{})
+	return s.answer(c, struct{}{})
 }
 
 func (s *server) apiDoctor(c echo.Context) error {
@@ -97,7 +98,7 @@ func (s *server) apiDoctor(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, doctorAnswer{checks})
+	return s.answer(c, doctorAnswer{checks})
 }
 
 // mayRead refuses those who may not read: the depot has no doorkeeper of its
@@ -110,7 +111,7 @@ func mayRead(who gate.Actor) error {
 }
 
 func (s *server) apiVersion(c echo.Context) error {
-	return answer(c, versionAnswer{s.options.Version, s.gate.ID(), s.options.Address})
+	return s.answer(c, versionAnswer{s.options.Version, s.gate.ID(), s.options.Address})
 }
 
 func (s *server) apiEnrolment(c echo.Context) error {
@@ -118,7 +119,7 @@ func (s *server) apiEnrolment(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.Blob(http.StatusOK, "application/json", b)
+	return s.send(c, http.StatusOK, "application/json", b)
 }
 
 func (s *server) apiDepot(c echo.Context) error {
@@ -133,35 +134,54 @@ func (s *server) apiDepot(c echo.Context) error {
 		}
 		limit = n
 	}
-	listing, err := s.depot(c, c.QueryParam("after"), limit)
+	listing, err := s.depot(c, c.QueryParam("after"), limit, depotTags)
 	if err != nil {
 		return err
 	}
-	return answer(c, listing)
+	return s.answer(c, listing)
 }
 
 const (
 	depotPage = 100  // repositories in one listing
-	depotTags = 1000 // of a repository
+	depotTags = 1000 // in one listing
 )
 
-func (s *server) depot(c echo.Context, after string, limit int) (*depotListing, error) {
+// depot lists some repositories with their tags, at most so many of each. after
+// is a repository, or a repository and a tag with a colon between: the listing
+// goes on in the middle of one that has more tags than a listing.
+func (s *server) depot(c echo.Context, after string, limit, room int) (*depotListing, error) {
 	ctx, depot := c.Request().Context(), s.gate.Depot()
-	names, err := depot.Repositories(ctx, after, limit+1)
+	repository, tag, inside := strings.Cut(after, ":")
+	names, err := depot.Repositories(ctx, repository, limit+1)
 	if err != nil {
 		return nil, err
 	}
-	listing := &depotListing{Repositories: []depotRepository{}}
-	if len(names) > limit {
-		names = names[:limit]
-		listing.Next = names[limit-1]
+	if inside {
+		names = append([]string{repository}, names...)
 	}
-	for _, name := range names {
-		tags, err := depot.Tags(ctx, name, "", depotTags)
+	listing := &depotListing{Repositories: []depotRepository{}}
+	for i, name := range names {
+		if i == limit || room == 0 {
+			listing.Next = names[i-1]
+			return listing, nil
+		}
+		tags, err := depot.Tags(ctx, name, tag, room+1)
+		tag = "" // the others from their beginning
+		if inside && i == 0 && codeOf(err) == "depot/not-found" {
+			continue // it is gone since
+		}
 		if err != nil {
 			return nil, err
 		}
+		if len(tags) > room {
+			tags = tags[:room]
+			listing.Next = name + ":" + tags[room-1].Tag
+		}
 		listing.Repositories = append(listing.Repositories, depotRepository{name, tags})
+		if listing.Next != "" {
+			return listing, nil
+		}
+		room -= len(tags)
 	}
 	return listing, nil
 }
@@ -178,7 +198,7 @@ func (s *server) apiLogin(c echo.Context) error {
 	if err := s.startSession(c, who); err != nil {
 		return err
 	}
-	return answer(c, sessionAnswer{who.Name(), who.Roles()})
+	return s.answer(c, sessionAnswer{who.Name(), who.Roles()})
 }
 
 func (s *server) apiLogout(c echo.Context) error {

@@ -97,7 +97,7 @@ func hostileScreens(s *server, lang, text string) map[string]page {
 		change(&another)
 		review.Review.Artifacts = append(review.Review.Artifacts, another)
 	}
-	view := &caseView{standing: standing{Shape: "decide"}, Case: found, Review: s.reviewed(review, lang), Digest: review.Digest,
+	view := &caseView{standing: standing{Shape: "decide"}, Case: found, Review: s.reviewed(review, lang, parts{}), Digest: review.Digest,
 		Form: decisionForm{Choice: gate.Approve, Reason: visible(text), Fault: "fault.reason", Field: "reason"}, Offers: offers{Approve: true, Reject: true, Closed: "decision.closed.role", Release: true}}
 	partly, dark := *view, *view
 	partly.Case = filled[gate.Case](text)
@@ -113,7 +113,7 @@ func hostileScreens(s *server, lang, text string) map[string]page {
 		"case: not judged":    {Body: &dark},
 		"unknown":             {Body: view},
 		"confirm":             {Account: officer, Body: confirmView{view, true, true}},
-		"inbox":               {Body: inboxOf([]gate.Summary{found.Summary}, tabWaiting, gate.Actor{})},
+		"inbox":               {Body: inboxOf([]gate.Summary{found.Summary}, tabWaiting, gate.Actor{}, parts{})},
 		"depot":               {Body: depotOf(listing, text)},
 		"system":              {Body: systemView{Gate: text, Checks: []gate.Check{*filled[gate.Check](text)}, Trust: filled[gate.TrustStatus](text)}},
 		"error":               {Body: failureView{Problem: *filled[gate.Problem](text), Status: 422}},

@@ -227,10 +227,10 @@ func TestWhatTheInboxSaysIsMissing(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q, %v", name, row.Next, row.Mine, c.next, c.mine)
 		}
 	}
-	if view := inboxOf(make([]gate.Summary, mostCases), tabWaiting, anna); !view.Full {
+	if view := inboxOf(make([]gate.Summary, mostCases), tabWaiting, anna, parts{}); !view.Full {
 		t.Error("nobody is told that the list ends")
 	}
-	if view := inboxOf(make([]gate.Summary, mostCases-1), tabWaiting, anna); view.Full {
+	if view := inboxOf(make([]gate.Summary, mostCases-1), tabWaiting, anna, parts{}); view.Full {
 		t.Error("a list that is whole is said to end")
 	}
 }

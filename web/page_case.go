@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -19,6 +20,7 @@ type caseView struct {
 	Digest string      // of the review; "" before the policy has judged
 	Form   decisionForm
 	Offers offers
+	Parts  parts
 }
 
 // decisionForm is what a person is about to decide.
@@ -51,7 +53,7 @@ func (s *server) showCase(c echo.Context, status int, form decisionForm) error {
 	if form.Fault != "" && !view.Offers.Decide() {
 		view.Form.Field = "main" // what the fault was about is gone
 	}
-	p := page{Nav: "inbox", Path: casePath(view.Case.ID), Failed: form.Fault != "", Body: view}
+	p := page{Nav: "inbox", Path: view.Parts.address(), Failed: form.Fault != "", Body: view}
 	switch view.Case.State {
 	case gate.Received, gate.Verified, gate.Inspected, gate.Loading:
 		if !p.Failed {
@@ -69,10 +71,11 @@ func (s *server) caseView(c echo.Context) (*caseView, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := &caseView{standing: standingOf(found), Case: found}
+	view := &caseView{standing: standingOf(found), Case: found, Parts: partsOf(c, casePath(found.ID), nil)}
 	var decisions []gate.Decision
 	if review != nil {
-		view.Review, view.Digest, decisions = s.reviewed(review, languageOf(c.Request())), review.Digest, review.Decisions
+		review.JSON = nil // as large again as the review, and no page shows it
+		view.Review, view.Digest, decisions = s.reviewed(review, languageOf(c.Request()), view.Parts), review.Digest, review.Decisions
 	}
 	view.Offers = offersTo(actorOf(c), found, decisions, s.options.Background != nil)
 	return view, nil
@@ -110,6 +113,9 @@ type reviewView struct {
 	To           []string // destinations at which a release sets names
 	Obstacles    []obstacle
 	NeedReason   bool // to approve
+	Contents     []artifactView
+	Shown        window // which of all artifacts Contents are
+	Parts        parts
 }
 
 // findingGroup is what one rule found.
@@ -119,6 +125,7 @@ type findingGroup struct {
 	Title  string
 	Remedy string
 	Items  []findingView
+	Shown  window // which of them a page shows
 }
 
 type findingView struct {
@@ -135,8 +142,8 @@ func levels() []policy.Level {
 
 const codeLength = 12 // characters of a review's digest that people compare
 
-func (s *server) reviewed(p *gate.ReviewPage, lang string) *reviewView {
-	v := &reviewView{ReviewPage: p, Counts: map[string]int{}}
+func (s *server) reviewed(p *gate.ReviewPage, lang string, at parts) *reviewView {
+	v := &reviewView{ReviewPage: p, Counts: map[string]int{}, Parts: at}
 	v.Code = strings.TrimPrefix(p.Digest, "sha256:")
 	v.Code = v.Code[:min(codeLength, len(v.Code))]
 	for _, l := range levels() {
@@ -144,13 +151,18 @@ func (s *server) reviewed(p *gate.ReviewPage, lang string) *reviewView {
 	}
 	v.Changed = changedIn(p.Review.Artifacts)
 	v.Unchanged = len(p.Review.Artifacts) - len(v.Changed)
+	subjects := subjectsOf(p.Review.Artifacts)
 	for _, f := range s.gate.Policy().InWords(p.Review.Findings, lang) {
 		v.Counts[string(f.Level)]++
-		v.addFinding(f)
+		v.addFinding(f, subjects[f.Artifact])
 	}
 	slices.SortStableFunc(v.Groups, func(a, b findingGroup) int {
 		return slices.Index(levels(), a.Level) - slices.Index(levels(), b.Level)
 	})
+	for i := range v.Groups {
+		v.Groups[i].Shown = at.Of("findings-"+strconv.Itoa(i), len(v.Groups[i].Items))
+	}
+	v.Contents, v.Shown = contentsOf(p.Review.Artifacts, at)
 	v.NeedReason = p.Review.Verdict == policy.Review
 	v.Destinations, v.Obstacles = destinationsOf(p.Review.Artifacts), obstaclesOf(p.Review.Artifacts)
 	v.To = writtenTo(v.Destinations)
@@ -158,7 +170,7 @@ func (s *server) reviewed(p *gate.ReviewPage, lang string) *reviewView {
 }
 
 // addFinding puts a finding to the others of its rule.
-func (v *reviewView) addFinding(f policy.Worded) {
+func (v *reviewView) addFinding(f policy.Worded, subject string) {
 	i := slices.IndexFunc(v.Groups, func(g findingGroup) bool { return g.Rule == f.Rule })
 	if i < 0 {
 		i = len(v.Groups)
@@ -168,11 +180,45 @@ func (v *reviewView) addFinding(f policy.Worded) {
 	if slices.Index(levels(), f.Level) < slices.Index(levels(), g.Level) {
 		g.Level = f.Level
 	}
-	item := findingView{Level: f.Level, Sentence: f.Sentence, Digest: f.Artifact}
-	for _, a := range v.ReviewPage.Review.Artifacts {
-		if a.Digest.String() == f.Artifact {
-			item.Subject = a.Name + " " + a.Version
-		}
+	g.Items = append(g.Items, findingView{Level: f.Level, Sentence: f.Sentence, Subject: subject, Digest: f.Artifact})
+}
+
+// subjectsOf names artifacts by their digest. Of several with the same content
+// the last one gives the name.
+func subjectsOf(artifacts []gate.ReviewArtifact) map[string]string {
+	names := make(map[string]string, len(artifacts))
+	for _, a := range artifacts {
+		names[a.Digest.String()] = a.Name + " " + a.Version
 	}
-	g.Items = append(g.Items, item)
+	return names
+}
+
+// artifactView is an artifact with the parts of its lists that a page shows.
+type artifactView struct {
+	gate.ReviewArtifact
+	Open  bool // the reader asked for a part of it
+	SBOMs window
+	Refs  window
+	Tree  window
+}
+
+// contentsOf gives the artifacts that a page shows. One that has a list of
+// which a part is asked for is among them.
+func contentsOf(artifacts []gate.ReviewArtifact, at parts) ([]artifactView, window) {
+	place := at
+	asked, inside := at.artifact()
+	if inside {
+		place = parts{path: at.path, list: idContents, from: asked}
+	}
+	shown := place.Of(idContents, len(artifacts))
+	step := min(rowsShown, max(rowsLeast, rowsNested/max(1, shown.To-shown.From)))
+	var list []artifactView
+	for i := shown.From; i < shown.To; i++ {
+		a, number := artifacts[i], strconv.Itoa(i)
+		list = append(list, artifactView{
+			ReviewArtifact: a, Open: inside && i == asked,
+			SBOMs: at.of(idSBOMs+number, len(a.SBOM), step), Refs: at.of(idRefs+number, len(a.Referrers), step), Tree: at.of(idFiles+number, len(a.Files), step),
+		})
+	}
+	return list, shown
 }

@@ -24,7 +24,7 @@ func (s *server) pageDepot(c echo.Context) error {
 	if err := mayRead(actorOf(c)); err != nil {
 		return err
 	}
-	listing, err := s.depot(c, c.QueryParam("after"), depotPage)
+	listing, err := s.depot(c, c.QueryParam("after"), depotPage, rowsShown)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -12,11 +13,12 @@ import (
 
 // inboxView is a list of cases, one tab of it.
 type inboxView struct {
-	Tab  string
-	Tabs []tabView
-	Rows []rowView
-	Full bool // there may be more cases than the list holds
-	Most int
+	Tab   string
+	Tabs  []tabView
+	Rows  []rowView
+	Shown window // which of the tab's cases Rows are
+	Full  bool   // there may be more cases than the list holds
+	Most  int
 }
 
 // mostCases is how many cases the gate lists: all open ones, and the newest others.
@@ -65,10 +67,10 @@ func (s *server) pageInbox(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.show(c, http.StatusOK, "inbox", page{Nav: "inbox", Body: inboxOf(cases, c.QueryParam("tab"), who)})
+	return s.show(c, http.StatusOK, "inbox", page{Nav: "inbox", Body: inboxOf(cases, c.QueryParam("tab"), who, partsOf(c, "/cases", nil))})
 }
 
-func inboxOf(cases []gate.Summary, tab string, who gate.Actor) inboxView {
+func inboxOf(cases []gate.Summary, tab string, who gate.Actor, at parts) inboxView {
 	view := inboxView{Tab: tabWaiting, Full: len(cases) >= mostCases, Most: mostCases}
 	counts := map[string]int{}
 	for _, name := range tabs() {
@@ -83,6 +85,9 @@ func inboxOf(cases []gate.Summary, tab string, who gate.Actor) inboxView {
 			view.Rows = append(view.Rows, rowOf(found, who))
 		}
 	}
+	at.query = url.Values{"tab": {view.Tab}}
+	view.Shown = at.Of("cases", len(view.Rows))
+	view.Rows = view.Rows[view.Shown.From:view.Shown.To]
 	for _, name := range tabs() {
 		view.Tabs = append(view.Tabs, tabView{name, counts[name], name == view.Tab})
 	}

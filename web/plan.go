@@ -111,10 +111,3 @@ func isQuiet(a gate.ReviewArtifact) bool {
 		return p.Replaces != nil || p.Owner != "" || p.Kept
 	}) && len(a.Plan) > 0
 }
-
-// mostAttached is how much of what is attached to an artifact a page lists.
-const mostAttached = 1000
-
-func attached(a gate.ReviewArtifact) []gate.ReviewReferrer {
-	return a.Referrers[:min(len(a.Referrers), mostAttached)]
-}

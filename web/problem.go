@@ -51,6 +51,8 @@ func statusOf(code string) int {
 		return http.StatusNotFound
 	case "request/method":
 		return http.StatusMethodNotAllowed
+	case "request/busy":
+		return http.StatusServiceUnavailable
 	case "request/too-large":
 		return http.StatusRequestEntityTooLarge
 	case "request/content-type":
@@ -70,27 +72,29 @@ func statusOf(code string) int {
 	return http.StatusUnprocessableEntity
 }
 
-func writeProblem(c echo.Context, err error) error {
+func (s *server) writeProblem(c echo.Context, err error) error {
 	p := documentOf(err)
 	p.Status = statusOf(p.Code)
 	p.Title = http.StatusText(p.Status)
 	if p.Status == http.StatusUnauthorized {
 		c.Response().Header().Set("WWW-Authenticate", "Session") // not Basic: browsers would ask for a password by themselves
 	}
-	return writeJSON(c, p.Status, "application/problem+json", p)
+	return s.writeJSON(c, p.Status, "application/problem+json", p)
 }
 
 // writeJSON answers with a document. It is whole before the first byte of it
 // is sent.
-func writeJSON(c echo.Context, status int, contentType string, v any) error {
+func (s *server) writeJSON(c echo.Context, status int, contentType string, v any) error {
 	b, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
-	return c.Blob(status, contentType, append(b, '\n'))
+	return s.send(c, status, contentType, append(b, '\n'))
 }
 
-func answer(c echo.Context, v any) error { return writeJSON(c, http.StatusOK, "application/json", v) }
+func (s *server) answer(c echo.Context, v any) error {
+	return s.writeJSON(c, http.StatusOK, "application/json", v)
+}
 
 // codeOf gives the code of an error, and "" for none.
 func codeOf(err error) string {

@@ -39,12 +39,12 @@ func apiRoutes() []route {
 	return []route{
 		{"GET", apiRoot + "/cases", forActors, (*server).apiCases},
 		{"POST", apiRoot + "/cases", atConsole, (*server).apiReceive},
-		{"GET", apiRoot + "/cases/:id", forActors, (*server).apiCase},
-		{"GET", apiRoot + "/cases/:id/review", forActors, (*server).apiReview},
-		{"GET", apiRoot + "/cases/:id/findings", forActors, (*server).apiFindings},
-		{"GET", apiRoot + "/cases/:id/decisions", forActors, (*server).apiDecisions},
-		{"POST", apiRoot + "/cases/:id/decisions", forActors, (*server).apiDecide},
-		{"GET", apiRoot + "/cases/:id/plan", forActors, (*server).apiPlan},
+		{"GET", apiRoot + "/cases/:id", forActors, inTurn((*server).apiCase)},
+		{"GET", apiRoot + "/cases/:id/review", forActors, inTurn((*server).apiReview)},
+		{"GET", apiRoot + "/cases/:id/findings", forActors, inTurn((*server).apiFindings)},
+		{"GET", apiRoot + "/cases/:id/decisions", forActors, inTurn((*server).apiDecisions)},
+		{"POST", apiRoot + "/cases/:id/decisions", forActors, inTurn((*server).apiDecide)},
+		{"GET", apiRoot + "/cases/:id/plan", forActors, inTurnOfPlans((*server).apiPlan)},
 		{"POST", apiRoot + "/cases/:id/release", forActors, (*server).apiRelease},
 		{"POST", apiRoot + "/previews", atConsole, (*server).apiPreview},
 		{"POST", apiRoot + "/verifications", atConsole, (*server).apiVerify},
@@ -71,11 +71,11 @@ func pageRoutes() []route {
 		{"POST", "/logout", forAnyone, (*server).logout},
 		{"POST", "/language", forAnyone, (*server).chooseLanguage},
 		{"GET", "/cases", forActors, (*server).pageInbox},
-		{"GET", "/cases/:id", forActors, (*server).pageCase},
+		{"GET", "/cases/:id", forActors, inTurn((*server).pageCase)},
 		{"GET", "/cases/:id/confirm", forActors, (*server).pageBackToCase},
-		{"POST", "/cases/:id/confirm", forActors, (*server).pageConfirm},
-		{"POST", "/cases/:id/decisions", forActors, (*server).decide},
-		{"POST", "/cases/:id/release", forActors, (*server).release},
+		{"POST", "/cases/:id/confirm", forActors, inTurn((*server).pageConfirm)},
+		{"POST", "/cases/:id/decisions", forActors, inTurn((*server).decide)},
+		{"POST", "/cases/:id/release", forActors, inTurn((*server).release)},
 		{"GET", "/depot", forActors, (*server).pageDepot},
 		{"GET", "/system", forActors, (*server).pageSystem},
 		{"GET", "/assets/:name", forAnyone, (*server).asset},
@@ -143,8 +143,11 @@ func (s *server) answerError(c echo.Context, err error) {
 	if errors.As(err, &routing) {
 		err = routingProblem(routing.Code)
 	}
+	if isBusy(err) {
+		c.Response().Header().Set("Retry-After", retryAfter)
+	}
 	if isAPI(c.Request()) || s.console() {
-		err = writeProblem(c, err)
+		err = s.writeProblem(c, err)
 	} else {
 		err = s.pageError(c, err)
 	}

@@ -78,7 +78,7 @@ func (s *screens) functions(a *assets) template.FuncMap {
 		"said": s.Sentence, "meaning": s.Meaning, "evidence": s.Evidence, "remedy": s.remedyOf,
 		"size": s.size, "date": s.date, "age": s.age,
 		"day":   func(i bundle.Instant) string { return s.date(i.Time) },
-		"short": shortDigest, "list": s.list, "attached": attached,
+		"short": shortDigest, "list": s.list,
 		"asset": func(name string) (string, error) {
 			if hashed, ok := a.names[name]; ok {
 				return "/assets/" + hashed, nil
@@ -130,7 +130,7 @@ func (s *server) show(c echo.Context, status int, name string, p page) error {
 	if err := set.pages[name].Execute(&out, p); err != nil {
 		return err
 	}
-	return c.Blob(status, "text/html; charset=utf-8", out.Bytes())
+	return s.send(c, status, "text/html; charset=utf-8", out.Bytes())
 }
 
 func accountOf(who gate.Actor) string {

@@ -605,7 +605,7 @@ func TestNameOfAnotherChannel(t *testing.T) {
 	set, err := loadScreens("de", assets, l.clock.Now)
 	l.must(err)
 	s := &server{gate: l.gate}
-	view := &caseView{standing: standingOf(c), Case: c, Review: s.reviewed(review, "de"), Digest: review.Digest, Form: decisionForm{Choice: gate.Approve}, Offers: offers{Approve: true, Reject: true}}
+	view := &caseView{standing: standingOf(c), Case: c, Review: s.reviewed(review, "de", parts{}), Digest: review.Digest, Form: decisionForm{Choice: gate.Approve}, Offers: offers{Approve: true, Reject: true}}
 	notes := []string{
 		"Dieser Vorgang kann so nicht geladen werden, auch nicht nach einer Freigabe",
 		"Der Name notes:1.0 am Ziel depot gehört dem Kanal plant-8.", "Kein Ziel nimmt das Artefakt homeless an.", "1 Name gehört einem anderen Kanal",

@@ -25,6 +25,10 @@ type Options struct {
 	// its error: a release that was started in a browser. Without it releases
 	// are started at the console only.
 	Background func(task func(context.Context) error)
+
+	// Work runs each receive and each release of a request and gives its error,
+	// so that who serves knows what an end would cut. Without it they just run.
+	Work func(task func() error) error
 }
 
 // server is one of the two faces of a gate.
@@ -36,6 +40,10 @@ type server struct {
 	user   func(*http.Request) string
 	assets *assets
 	screen map[string]*screens // by language
+
+	cases   turn       // of whoever tells about a case
+	plans   turn       // of whoever plans a release
+	sending *allowance // for large documents on their way
 }
 
 // New gives the screens and the API for the network: accounts log in, by a
@@ -44,7 +52,8 @@ func New(g *gate.Gate, o Options) (http.Handler, error) {
 	if g == nil || o.Clock == nil {
 		return nil, errors.New("the screens need a gate and a clock")
 	}
-	s := &server{gate: g, options: o, screen: map[string]*screens{}}
+	s := newServer(g, o)
+	s.screen = map[string]*screens{}
 	var err error
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err
@@ -57,6 +66,13 @@ func New(g *gate.Gate, o Options) (http.Handler, error) {
 	return s.handler(append(apiRoutes(), pageRoutes()...)), nil
 }
 
+func newServer(g *gate.Gate, o Options) *server {
+	if o.Work == nil {
+		o.Work = func(task func() error) error { return task() }
+	}
+	return &server{gate: g, options: o, cases: newTurn(), plans: newTurn(), sending: newAllowance()}
+}
+
 // NewConsole gives the API for the socket in the data directory, and for the
 // same in process. user names who is at the other end, as the kernel says; for
 // "" everything is refused.
@@ -64,7 +80,8 @@ func NewConsole(g *gate.Gate, o Options, user func(*http.Request) string) (http.
 	if g == nil || o.Clock == nil || user == nil {
 		return nil, errors.New("the console needs a gate, a clock and the names of its users")
 	}
-	s := &server{gate: g, options: o, user: user}
+	s := newServer(g, o)
+	s.user = user
 	return s.handler(apiRoutes()), nil
 }
 

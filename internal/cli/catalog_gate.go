@@ -101,6 +101,7 @@ func destinationEntries() []Entry {
 func requestEntries() []Entry {
 	return []Entry{
 		{"request/browser-only", ExitUsage, "Sessions are for browsers.", "send account and password with the request that needs them"},
+		{"request/busy", ExitFailed, "The gate is answering others with documents about large cases; the header Retry-After says when to ask again.", "ask again in a few seconds"},
 		{"request/console-only", ExitUsage, "Files of the gate's machine are named at its console only, and releases are started there where the server does not run them.", "on the gate's machine:  packhof-gate receive FILE"},
 		{"request/content-type", ExitUsage, "The body of a request has another content type than it must have.", "send application/json"},
 		{"request/cross-origin", ExitUsage, "Another site sent this request in somebody's name.", "open the gate's own address"},
