@@ -58,3 +58,45 @@ func TestBoundBody(t *testing.T) {
 		t.Errorf("%v, %v", response, err)
 	}
 }
+
+// A request with a body that nobody reads is answered at once, whether the body
+// comes or not, and its connection is closed.
+func TestUnwantedBody(t *testing.T) {
+	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
+	for name, handler := range map[string]http.Handler{
+		"depot":   unwantedBody(hello, 50*time.Millisecond),
+		"screens": boundBody(hello, time.Hour), // that bound is for bodies that are read
+	} {
+		server := httptest.NewServer(handler)
+		defer server.Close()
+		for _, body := range []string{
+			"Content-Length: 50000\r\n\r\nx",
+			"Content-Length: 5\r\n\r\nhello",
+			"Content-Length: 5000000\r\n\r\nx",
+			"Transfer-Encoding: chunked\r\n\r\n1\r\n",
+		} {
+			t.Run(fmt.Sprintf("%s %.20q", name, body), func(t *testing.T) {
+				conn, err := net.Dial("tcp", server.Listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = conn.Close() }()
+				if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: gate\r\n%s", body)
+				in := bufio.NewReader(conn)
+				response, err := http.ReadResponse(in, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := io.ReadAll(response.Body); string(got) != "hello" || err != nil || !response.Close {
+					t.Errorf("%q, %v, closing: %t", got, err, response.Close)
+				}
+				if n, err := in.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("the connection is open: %q, %v", n, err)
+				}
+			})
+		}
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/packhof/packhof/internal/cli"
 )
 
 // ending is a daemon with one request in flight, about to be told to end.
@@ -23,22 +25,36 @@ type ending struct {
 	answered chan struct{}
 }
 
-// inFlight starts a server with a request that ends when it is released, and,
-// if it obeys, when its context ends.
-func inFlight(t *testing.T, working context.Context, d *daemon, obeys bool) *ending {
+// request is what a request in flight does.
+type request struct {
+	works bool // it is a receive or a release
+	obeys bool // it ends when its context does
+}
+
+// inFlight starts a server with a request that ends when it is released.
+func inFlight(t *testing.T, working context.Context, d *daemon, what request) *ending {
 	t.Helper()
 	e := &ending{daemon: d, release: make(chan struct{}), served: make(chan error, 1), answered: make(chan struct{})}
 	asked := make(chan struct{})
 	e.server = d.server(working, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		close(asked)
-		halted := r.Context().Done()
-		if !obeys {
-			halted = nil
+		wait := func() error {
+			close(asked)
+			halted := r.Context().Done()
+			if !what.obeys {
+				halted = nil
+			}
+			select {
+			case <-halted:
+				return r.Context().Err()
+			case <-e.release:
+				return nil
+			}
 		}
-		select {
-		case <-halted:
-		case <-e.release:
+		if what.works {
+			_ = d.worked(working, wait) // the daemon has noted it
+			return
 		}
+		_ = wait()
 	}))
 	var err error
 	if e.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -57,31 +73,37 @@ func inFlight(t *testing.T, working context.Context, d *daemon, obeys bool) *end
 	return e
 }
 
-// What runs when a serve is told to end gets some time, then has its context
-// ended; what does not obey is an error. Nothing new is taken meanwhile.
+// What runs when a serve is told to end gets some time. After it, answers that
+// are still on their way are cut, which is nothing to speak of; work that is cut
+// is an interruption, and what does not obey is an error. Nothing new is taken
+// meanwhile.
 func TestEndOfServe(t *testing.T) {
+	const soon = time.Millisecond
 	for name, c := range map[string]struct {
-		grace   time.Duration
-		ends    bool // by itself
-		obeys   bool
-		failing bool
+		grace time.Duration
+		ends  bool // by itself
+		what  request
+		want  string // code of the error, "" for none
 	}{
-		"it ends by itself": {time.Minute, true, true, false},
-		"it is halted":      {time.Millisecond, false, true, false},
-		"it does not obey":  {time.Millisecond, false, false, true},
+		"an answer ends by itself":  {time.Minute, true, request{}, ""},
+		"work ends by itself":       {time.Minute, true, request{works: true}, ""},
+		"an answer is cut":          {soon, false, request{obeys: true}, ""},
+		"work is halted":            {soon, false, request{works: true, obeys: true}, "interrupted"},
+		"an answer does not obey":   {soon, false, request{}, "failed"},
+		"work does not obey":        {soon, false, request{works: true}, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			working, halt := context.WithCancel(t.Context())
 			defer halt()
-			d := &daemon{log: slog.New(slog.DiscardHandler), grace: c.grace, halt: 100 * time.Millisecond}
-			e := inFlight(t, working, d, c.obeys)
+			d := &daemon{log: slog.New(slog.DiscardHandler), patience: c.grace, grace: c.grace, halt: 100 * time.Millisecond}
+			e := inFlight(t, working, d, c.what)
 			if c.ends {
 				close(e.release)
 			}
 			err := d.end(map[net.Listener]*http.Server{e.listener: e.server}, halt)
-			if (err != nil) != c.failing {
-				t.Errorf("it ended with %v", err)
+			if code := codeOf(err); code != c.want {
+				t.Errorf("it ended with %v, want %q", err, c.want)
 			}
 			if !c.ends {
 				close(e.release)
@@ -95,6 +117,13 @@ func TestEndOfServe(t *testing.T) {
 			}
 		})
 	}
+}
+
+func codeOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return cli.CodeOf(err)
 }
 
 // face is a listener with a server behind it that has a request in flight.
@@ -144,7 +173,7 @@ func TestEndClosesBothListeners(t *testing.T) {
 	t.Parallel()
 	working, halt := context.WithCancel(t.Context())
 	defer halt()
-	d := &daemon{log: slog.New(slog.DiscardHandler), grace: time.Minute, halt: time.Minute}
+	d := &daemon{log: slog.New(slog.DiscardHandler), patience: time.Minute, grace: time.Minute, halt: time.Minute}
 
 	template := httptest.NewTLSServer(nil) // for its certificate
 	defer template.Close()
