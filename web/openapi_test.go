@@ -27,6 +27,12 @@ type operation struct {
 	query   []string
 }
 
+// receiptFile is the form of what bundle.SignReceipt makes.
+type receiptFile struct {
+	Receipt   bundle.Receipt `json:"receipt"`
+	Signature map[string]any `json:"signature"`
+}
+
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 func operations() map[string]operation {
@@ -40,6 +46,8 @@ func operations() map[string]operation {
 		"POST /cases/{id}/decisions":  {summary: "Approves or rejects. Always with account and password (HTTP Basic).", in: typeOf[decisionBody](), out: typeOf[gate.Case]()},
 		"GET /cases/{id}/plan":        {summary: "What a release would write at each destination.", out: typeOf[planAnswer]()},
 		"POST /cases/{id}/release":    {summary: "Loads what was approved.", stream: true},
+		"GET /cases/{id}/want":        {summary: "What is lacking of a case's bundle: the want list, as it is carried out.", out: typeOf[bundle.Want]()},
+		"POST /receipts":              {summary: "Issues a receipt: what the gate holds, signed, as it is carried out.", out: typeOf[receiptFile]()},
 		"POST /previews":              {summary: "Looks at the head of a bundle without taking it in. At the console only.", in: typeOf[pathBody](), out: typeOf[previewAnswer](), query: []string{"lang"}},
 		"POST /verifications":         {summary: "Proves a bundle without taking it in. At the console only.", in: typeOf[pathBody](), stream: true},
 		"GET /trust":                  {summary: "Whom the gate trusts.", out: typeOf[gate.TrustStatus]()},

@@ -46,6 +46,8 @@ func apiRoutes() []route {
 		{"POST", apiRoot + "/cases/:id/decisions", forActors, inTurn((*server).apiDecide)},
 		{"GET", apiRoot + "/cases/:id/plan", forActors, inTurnOfPlans((*server).apiPlan)},
 		{"POST", apiRoot + "/cases/:id/release", forActors, (*server).apiRelease},
+		{"GET", apiRoot + "/cases/:id/want", forActors, inTurn((*server).apiWant)},
+		{"POST", apiRoot + "/receipts", forActors, (*server).apiReceipt},
 		{"POST", apiRoot + "/previews", atConsole, (*server).apiPreview},
 		{"POST", apiRoot + "/verifications", atConsole, (*server).apiVerify},
 		{"GET", apiRoot + "/trust", forActors, (*server).apiTrust},

@@ -51,7 +51,7 @@ A bundle:
 	root.PersistentFlags().StringVar(&s.dir, "data", defaultData, "data directory of the gate, a `folder`")
 	root.AddCommand(
 		newInit(s), newTrust(s), newUser(s), newServe(s),
-		newInspect(s), newVerify(s), newReceive(s), newList(s), newShow(s), newApprove(s), newReject(s), newRelease(s),
+		newInspect(s), newVerify(s), newReceive(s), newList(s), newShow(s), newApprove(s), newReject(s), newRelease(s), newReceipt(s), newWant(s),
 		newDoctor(s), newSchema(s), newJudge(s),
 		cli.VersionCommand(app, version, cli.Formats{Reads: []string{bundle.FormatV1}}), cli.ManCommand(app, version),
 	)
