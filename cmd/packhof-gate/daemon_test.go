@@ -85,12 +85,12 @@ func TestEndOfServe(t *testing.T) {
 		what  request
 		want  string // code of the error, "" for none
 	}{
-		"an answer ends by itself":  {time.Minute, true, request{}, ""},
-		"work ends by itself":       {time.Minute, true, request{works: true}, ""},
-		"an answer is cut":          {soon, false, request{obeys: true}, ""},
-		"work is halted":            {soon, false, request{works: true, obeys: true}, "interrupted"},
-		"an answer does not obey":   {soon, false, request{}, "failed"},
-		"work does not obey":        {soon, false, request{works: true}, "failed"},
+		"an answer ends by itself": {time.Minute, true, request{}, ""},
+		"work ends by itself":      {time.Minute, true, request{works: true}, ""},
+		"an answer is cut":         {soon, false, request{obeys: true}, ""},
+		"work is halted":           {soon, false, request{works: true, obeys: true}, "interrupted"},
+		"an answer does not obey":  {soon, false, request{}, "failed"},
+		"work does not obey":       {soon, false, request{works: true}, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
