@@ -212,24 +212,41 @@ func (c *checker) proveChunk(ctx context.Context, v *volume, e entry, list *Chun
 
 // provePiece hashes a piece, and beside that every chunk that lies in it.
 func (c *checker) provePiece(ctx context.Context, v *volume, e entry, planned plannedEntry, list *ChunkList, sum Digest) error {
-	piece := sha256.New()
-	for at := int64(0); at < e.size; {
-		blobAt := planned.Offset + at
-		length := min(e.size-at, ChunkSize-blobAt%ChunkSize)
-		part := entry{name: e.name, offset: e.offset + at, size: length}
+	proof := pieceProof{volume: v, entry: e, piece: planned, list: list, sum: sum, also: io.Discard, observe: c.observe}
+	return proof.run(ctx)
+}
+
+// pieceProof reads a piece once and holds it against its sum and, chunk by
+// chunk, against the signed list. also is given the bytes on the way.
+type pieceProof struct {
+	volume  *volume
+	entry   entry
+	piece   plannedEntry
+	list    *ChunkList
+	sum     Digest
+	also    io.Writer
+	observe func(int64)
+}
+
+func (p *pieceProof) run(ctx context.Context) error {
+	whole := sha256.New()
+	for at := int64(0); at < p.entry.size; {
+		blobAt := p.piece.Offset + at
+		length := min(p.entry.size-at, ChunkSize-blobAt%ChunkSize)
+		part := entry{name: p.entry.name, offset: p.entry.offset + at, size: length}
 		chunk := sha256.New()
-		if _, err := pump(ctx, io.MultiWriter(piece, chunk), v.section(part), c.observe); err != nil {
+		if _, err := pump(ctx, io.MultiWriter(p.also, whole, chunk), p.volume.section(part), p.observe); err != nil {
 			return err
 		}
-		if blobAt%ChunkSize == 0 && (length == ChunkSize || blobAt+length == planned.blob.Size) {
-			if want, got := list.Chunks[blobAt/ChunkSize], Digest(chunk.Sum(nil)); want != got {
-				return v.mismatch(part, want, got)
+		if blobAt%ChunkSize == 0 && (length == ChunkSize || blobAt+length == p.piece.blob.Size) {
+			if want, got := p.list.Chunks[blobAt/ChunkSize], Digest(chunk.Sum(nil)); want != got {
+				return p.volume.mismatch(part, want, got)
 			}
 		}
 		at += length
 	}
-	if got := Digest(piece.Sum(nil)); got != sum {
-		return v.mismatch(e, sum, got)
+	if got := Digest(whole.Sum(nil)); got != p.sum {
+		return p.volume.mismatch(p.entry, p.sum, got)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // CopyTo brings every blob into the store and proves what Check proves,
@@ -24,6 +25,9 @@ func (b *Bundle) CopyTo(ctx context.Context, store *cas.Store, observe func(n in
 		copied = b.copyVolumes
 	}
 	if err := copied(ctx, store, observe); err != nil {
+		return err
+	}
+	if err := b.finishAssemblies(ctx, store); err != nil {
 		return err
 	}
 	if err := store.SyncAll(); err != nil {
@@ -149,11 +153,14 @@ func (c *copier) run(ctx context.Context, pieces []plannedEntry, listed []entry,
 	if pieces[0].whole() && sums[0] != blob.Digest {
 		return c.volume.mismatch(listed[0], blob.Digest, sums[0])
 	}
-	there, err := soundBlob(ctx, c.store, blob)
+	there, err := c.hasAlready(ctx, pieces[0])
 	if err != nil {
 		return err
 	}
 	if there {
+		if err := c.store.DropAssembly(blob.Digest); err != nil {
+			return err
+		}
 		if c.observe != nil {
 			for _, p := range pieces {
 				c.observe(p.Length)
@@ -164,7 +171,19 @@ func (c *copier) run(ctx context.Context, pieces []plannedEntry, listed []entry,
 	if !joins(pieces) {
 		return c.assemble(ctx, pieces, listed, sums)
 	}
-	return c.stream(ctx, pieces, listed, sums)
+	if err := c.stream(ctx, pieces, listed, sums); err != nil {
+		return err
+	}
+	return c.store.DropAssembly(blob.Digest)
+}
+
+// hasAlready tells whether the store has the blob of a piece. It is proven with
+// the first piece only: the others would read all of it again.
+func (c *copier) hasAlready(ctx context.Context, p plannedEntry) (bool, error) {
+	if p.Offset > 0 {
+		return c.store.Has(p.blob.Digest, p.blob.Size)
+	}
+	return soundBlob(ctx, c.store, p.blob)
 }
 
 // joins tells whether pieces are all of their blob, one behind the other.
@@ -221,34 +240,124 @@ func (c *copier) pour(ctx context.Context, in io.Writer, p plannedEntry, e entry
 // the blob of them when the last one has come.
 func (c *copier) assemble(ctx context.Context, pieces []plannedEntry, listed []entry, sums []Digest) error {
 	blob := pieces[0].blob
+	list, err := c.chunks(blob)
+	if err != nil {
+		return err
+	}
 	a, err := c.store.Assemble(blob.Digest, blob.Size)
 	if err != nil {
 		return err
 	}
-	for i, p := range pieces {
-		if err := c.keep(ctx, a, p, listed[i], sums[i]); err != nil {
-			return errors.Join(err, a.Close())
-		}
+	if err := c.keepAll(ctx, a, pieces, list, listed, sums); err != nil {
+		return errors.Join(err, a.Close())
 	}
-	err = a.Finish(ctx)
-	var corrupt *cas.CorruptError
-	if errors.As(err, &corrupt) {
-		return c.volume.mismatch(listed[0], blob.Digest, corrupt.Got)
-	}
-	return err
+	return finishAssembly(ctx, a, blob, list)
 }
 
-func (c *copier) keep(ctx context.Context, a *cas.Assembly, p plannedEntry, e entry, sum Digest) error {
-	if a.Holds(p.Offset, p.Length) {
-		if c.observe != nil {
-			c.observe(p.Length)
+// keepEvery is how much is copied between two waits for the disk: pieces may be
+// tiny, and many.
+const keepEvery = 64 << 20
+
+// keepAll copies pieces. Those before a wrong one stay.
+func (c *copier) keepAll(ctx context.Context, a *cas.Assembly, pieces []plannedEntry, list *ChunkList, listed []entry, sums []Digest) error {
+	var fresh []cas.Span
+	var bytes int64
+	flush := func() (err error) {
+		if len(fresh) > 0 {
+			err = a.Keep(fresh...)
 		}
-		return nil
-	}
-	if err := c.pour(ctx, a.At(p.Offset), p, e, sum); err != nil {
+		fresh, bytes = nil, 0
 		return err
 	}
-	return a.Keep(p.Offset, p.Length)
+	for i, p := range pieces {
+		if a.Holds(p.Offset, p.Length) {
+			if c.observe != nil {
+				c.observe(p.Length)
+			}
+			continue
+		}
+		if err := c.prove(ctx, a.At(p.Offset), p, list, listed[i], sums[i]); err != nil {
+			return errors.Join(err, flush())
+		}
+		fresh = append(fresh, cas.Span{Offset: p.Offset, Length: p.Length})
+		if bytes += p.Length; bytes >= keepEvery {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// chunks is the chunk list of a blob that has one, if it has come already: the
+// metadata may lie in another volume.
+func (c *copier) chunks(blob Blob) (*ChunkList, error) {
+	if blob.Chunks == nil {
+		return nil, nil
+	}
+	content := StoreContent(c.store)
+	if there, err := content.Has(*blob.Chunks); err != nil || !there {
+		return nil, err
+	}
+	return readChunkList(content, c.manifest, blob)
+}
+
+// finishAssembly names a blob whose pieces are all there. When they do not make
+// the blob, those that the signed chunk list proves stay.
+func finishAssembly(ctx context.Context, a *cas.Assembly, blob Blob, list *ChunkList) error {
+	err := a.Finish(ctx)
+	var corrupt *cas.CorruptError
+	if !errors.As(err, &corrupt) {
+		return err
+	}
+	wrong := problem.New("volume/pieces-wrong", "the pieces of the blob %s, which came in several volumes, do not make that blob", blob.Digest).
+		With(corrupt.Evidence()...).Hint("receive the volumes again; one of them is not from the exporter")
+	if list == nil {
+		return errors.Join(wrong, a.Drop())
+	}
+	return errors.Join(wrong, a.Sift(ctx, ChunkSize, list.Chunks))
+}
+
+// finishAssemblies names blobs whose pieces had all come, and whose proof was
+// interrupted.
+func (b *Bundle) finishAssemblies(ctx context.Context, store *cas.Store) error {
+	for _, blob := range b.manifest.Blobs {
+		there, err := store.Has(blob.Digest, blob.Size)
+		if err != nil {
+			return err
+		}
+		if there || blob.Size == 0 {
+			continue
+		}
+		if gaps, err := store.Gaps(blob.Digest, blob.Size); err != nil {
+			return err
+		} else if len(gaps) > 0 {
+			continue
+		}
+		c := copier{store: store, manifest: b.manifest}
+		list, err := c.chunks(blob)
+		if err != nil {
+			return err
+		}
+		a, err := store.Assemble(blob.Digest, blob.Size)
+		if err != nil {
+			return err
+		}
+		if err := finishAssembly(ctx, a, blob, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prove copies one piece and holds it against its sum and, as far as the signed
+// chunk list tells, against that.
+func (c *copier) prove(ctx context.Context, into io.Writer, p plannedEntry, list *ChunkList, e entry, sum Digest) error {
+	if list == nil {
+		return c.pour(ctx, into, p, e, sum)
+	}
+	proof := pieceProof{volume: c.volume, entry: e, piece: p, list: list, sum: sum, also: into, observe: c.observe}
+	return proof.run(ctx)
 }
 
 // whole copies a blob from one reader.
@@ -264,7 +373,8 @@ func (c *copier) whole(ctx context.Context, r io.Reader, blob Blob, observe func
 }
 
 // StoreLacks lists what of the bundle the store has not: blobs, or runs of
-// bytes where volumes have brought a part. It looks at names and sizes only.
+// bytes where volumes have brought a part. It looks at names and sizes only. A
+// blob whose pieces are all there is lacking until it is proven and named.
 func (b *Bundle) StoreLacks(store *cas.Store) ([]Piece, error) {
 	var lacks []Piece
 	for _, blob := range b.manifest.Blobs {
@@ -278,6 +388,9 @@ func (b *Bundle) StoreLacks(store *cas.Store) ([]Piece, error) {
 		gaps, err := store.Gaps(blob.Digest, blob.Size)
 		if err != nil {
 			return nil, err
+		}
+		if len(gaps) == 0 {
+			gaps = []cas.Span{{Length: blob.Size}}
 		}
 		for _, g := range gaps {
 			lacks = append(lacks, Piece{Blob: blob.Digest, Offset: g.Offset, Length: g.Length})

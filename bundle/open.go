@@ -15,8 +15,9 @@ import (
 type Sealed struct {
 	name    string // where it lies, for messages
 	head    Head
-	content Content   // nil when the content is in volumes
-	volumes []*volume // none when the content is kept elsewhere
+	content Content     // nil when the content is in volumes
+	volumes []*volume   // none when the content is kept elsewhere
+	spare   []Signature // that name a key of which the head has another, or had no room
 }
 
 // OpenSealed makes a Sealed of a head and content kept elsewhere.

@@ -137,7 +137,7 @@ func TestReceiptsThatDoNotCount(t *testing.T) {
 func TestWantList(t *testing.T) {
 	const size = 3*bundle.ChunkSize + 5
 	large, small := cas.Digest{1}, cas.Digest{2}
-	m := &bundle.Manifest{Channel: "plant-7", Epoch: 1, Serial: 4, Blobs: []bundle.Blob{{Digest: small, Size: 10}, {Digest: large, Size: size}}}
+	m := &bundle.Manifest{Channel: "plant-7", Epoch: 1, Serial: 4, Blobs: []bundle.Blob{{Digest: small, Size: 10}, {Digest: large, Size: size, Chunks: &small}}}
 	slices.SortFunc(m.Blobs, func(a, b bundle.Blob) int { return a.Digest.Compare(b.Digest) })
 	manifest := cas.DigestOf([]byte("manifest"))
 	w := bundle.NewWant(testkit.GateID, bundle.At(testkit.Noon()), m, manifest, []bundle.Piece{

@@ -32,8 +32,24 @@ func (s *Sealed) Reship(limits []int64) (*SetPlan, Content, error) {
 			only = append(only, Piece{Blob: segment.Blob, Offset: segment.Offset, Length: segment.Length})
 		}
 	}
+	if err := content.canProve(m, only); err != nil {
+		return nil, nil, err
+	}
 	set, err := PlanSet(s.head, SetOptions{Limits: limits, Only: only})
 	return set, content, err
+}
+
+// canProve makes sure that all of what pieces are proven by is in the volumes.
+func (c volumeContent) canProve(m *Manifest, pieces []Piece) error {
+	for _, p := range Provable(m, pieces) {
+		for _, gap := range c[p.Blob].gaps() {
+			if gap.Offset < p.Offset+p.Length && p.Offset < gap.Offset+gap.Length {
+				return problem.New("volume/not-complete", "the volumes bring a part of the blob %s that cannot be proven alone", p.Blob).
+					With(fmt.Sprintf("missing:  bytes %d to %d", gap.Offset, gap.Offset+gap.Length)).Hint("add the volumes of the set that brings the rest")
+			}
+		}
+	}
+	return nil
 }
 
 // checkWholeSets makes sure that of each set here no volume is missing.

@@ -24,6 +24,9 @@ type Found struct {
 	Damaged []error   // volumes that could not be read as far as their head
 }
 
+// maxBeside is how many signatures beside volumes are looked at.
+const maxBeside = 256
+
 // maxFolder is how many files of a folder are looked at.
 const maxFolder = 10_000
 
@@ -80,6 +83,10 @@ func (f *finder) look(path string) error {
 func (f *finder) beside(path string) error {
 	base, _, _ := strings.Cut(filepath.Base(path), ".")
 	entries, err := readDir(filepath.Dir(path))
+	var crowded *problem.Problem
+	if errors.As(err, &crowded) {
+		return nil // the volume itself was named, and is what counts
+	}
 	if err != nil {
 		return err
 	}
@@ -155,14 +162,13 @@ func beginsAsVolume(path string) bool {
 // signature reads a file that is named as a signature beside a volume. One that
 // is none in our form is passed over: nothing counts but what verifies.
 func (f *finder) signature(path string, e fs.DirEntry) error {
-	if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), signatureSuffix) || len(f.signatures) >= maxFolder {
+	if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), signatureSuffix) || len(f.signatures) >= maxBeside {
 		return nil
 	}
-	b, err := readAtMost(path, signing.MaxBundle)
-	if err != nil || b == nil {
-		return err
+	// One that cannot be read counts for nothing, as any that does not verify.
+	if b, err := readAtMost(path, signing.MaxBundle); err == nil && b != nil {
+		f.signatures = append(f.signatures, b)
 	}
-	f.signatures = append(f.signatures, b)
 	return nil
 }
 
@@ -214,7 +220,7 @@ func (s *Sealed) Join(other *Sealed) (*Sealed, error) {
 		return nil, problem.New("volume/head-differs", "%s and %s are volumes of one bundle and bring different trust documents", s.name, other.name).
 			Hint("leave out the one that is not from the exporter")
 	}
-	joined := &Sealed{name: s.name, head: s.head, volumes: slices.Concat(s.volumes, other.volumes)}
+	joined := &Sealed{name: s.name, head: s.head, volumes: slices.Concat(s.volumes, other.volumes), spare: slices.Concat(s.spare, other.spare)}
 	joined.head.Signatures = slices.Clone(s.head.Signatures)
 	for _, sig := range other.head.Signatures {
 		joined.addSignature(sig)
@@ -228,8 +234,8 @@ func sameTrust(a, b *Head) bool {
 }
 
 // AddSignature adds a signature that came beside the volumes. One that is about
-// something else, or in no form of ours, is left out, and so is a second one of
-// the same key.
+// something else, or in no form of ours, is left out. Of several that name the
+// same key Verify takes one that is good.
 func (s *Sealed) AddSignature(b []byte) {
 	parsed, err := signing.ParseBundle(b)
 	if err != nil || parsed.Digest() != [32]byte(s.head.Digest()) {
@@ -239,11 +245,52 @@ func (s *Sealed) AddSignature(b []byte) {
 }
 
 func (s *Sealed) addSignature(sig Signature) {
-	there := slices.ContainsFunc(s.head.Signatures, func(x Signature) bool { return x.Key == sig.Key })
-	if there || len(s.head.Signatures) >= signing.MaxSignatures {
+	for _, x := range s.head.Signatures {
+		if x.Key != sig.Key {
+			continue
+		}
+		if !bytes.Equal(x.Bytes, sig.Bytes) && len(s.spare) < maxBeside {
+			s.spare = append(s.spare, sig)
+		}
+		return
+	}
+	if len(s.head.Signatures) >= signing.MaxSignatures {
+		s.spare = append(s.spare, sig)
 		return
 	}
 	s.head.Signatures = append(s.head.Signatures, sig)
+	sortHead(&s.head)
+}
+
+// preferGood puts signatures that verify in the place of others that only name
+// the same key, or no key of the plant at all: what lies beside a volume is
+// anybody's.
+func (s *Sealed) preferGood(root *signing.Root) {
+	good := func(sig Signature) bool {
+		parsed, err := signing.ParseBundle(sig.Bytes)
+		if err != nil {
+			return false
+		}
+		key, known := root.Key(parsed.Claims())
+		if !known {
+			return false
+		}
+		_, err = parsed.Verify(s.head.Manifest, key.Public)
+		return err == nil
+	}
+	for _, sig := range s.spare {
+		if !good(sig) {
+			continue
+		}
+		at := slices.IndexFunc(s.head.Signatures, func(x Signature) bool { return x.Key == sig.Key })
+		if at < 0 {
+			at = slices.IndexFunc(s.head.Signatures, func(x Signature) bool { return s.CameBeside(x.Key) && !good(x) })
+		}
+		if at >= 0 && !good(s.head.Signatures[at]) {
+			s.head.Signatures[at] = sig
+		}
+	}
+	s.spare = nil
 	sortHead(&s.head)
 }
 
@@ -291,15 +338,17 @@ type VolumeState struct {
 // Needed lists the numbers of the volumes, of the sets that are here, that hold
 // something of what is lacking.
 func (b *Bundle) Needed(lacks []Piece) []int {
+	of := map[Digest][]Piece{}
 	numbers := map[int]bool{}
-	for _, v := range b.sealed.volumes {
-		for _, p := range lacks {
-			if blob, _ := b.manifest.Blob(p.Blob); standsInHead(blob) {
-				numbers[1] = true
-			}
+	for _, p := range lacks {
+		of[p.Blob] = append(of[p.Blob], p)
+		if blob, _ := b.manifest.Blob(p.Blob); standsInHead(blob) && len(b.sealed.volumes) > 0 {
+			numbers[1] = true
 		}
+	}
+	for _, v := range b.sealed.volumes {
 		for _, s := range v.info.Segments {
-			if slices.ContainsFunc(lacks, func(p Piece) bool { return p.overlaps(s) }) {
+			if !numbers[s.Volume] && anyOverlaps(of[s.Blob], s) {
 				numbers[s.Volume] = true
 			}
 		}
@@ -318,12 +367,31 @@ func (b *Bundle) Brings(lacks []Piece) bool {
 	if !inVolumes {
 		return true
 	}
-	return slices.ContainsFunc(lacks, func(p Piece) bool {
-		s := c[p.Blob]
-		return s != nil && slices.ContainsFunc(s.pieces, func(l located) bool {
-			return p.overlaps(Segment{Blob: p.Blob, Offset: l.offset, Length: l.entry.size})
-		})
+	of := map[Digest][]Piece{}
+	for _, p := range lacks {
+		of[p.Blob] = append(of[p.Blob], p)
+	}
+	for d, gaps := range of {
+		s := c[d]
+		if s != nil && slices.ContainsFunc(s.pieces, func(l located) bool {
+			return anyOverlaps(gaps, Segment{Blob: d, Offset: l.offset, Length: l.entry.size})
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyOverlaps tells whether a segment brings something of gaps in its blob,
+// which are ordered and do not overlap.
+func anyOverlaps(gaps []Piece, s Segment) bool {
+	i, _ := slices.BinarySearchFunc(gaps, s.Offset, func(p Piece, at int64) int {
+		if p.Offset+p.Length > at || p.Length == 0 {
+			return 1
+		}
+		return -1
 	})
+	return i < len(gaps) && gaps[i].overlaps(s)
 }
 
 func (p Piece) overlaps(s Segment) bool {

@@ -35,24 +35,15 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 	if err != nil {
 		return nil, err
 	}
-	var volumes []*VolumePlan
-	var need int64
-	for _, n := range numbers {
-		v, err := p.Volume(n)
-		if err != nil {
-			return nil, err
-		}
-		if err := p.checkTarget(filepath.Join(dir, v.FileName())); err != nil {
-			return nil, err
-		}
-		volumes = append(volumes, v)
-		need += v.missing(dir)
-	}
-	if err := checkSpace(dir, need); err != nil {
+	if err := p.checkRoom(dir, numbers); err != nil {
 		return nil, err
 	}
 	var written []Written
-	for _, v := range volumes {
+	for _, n := range numbers {
+		v, err := p.Volume(n)
+		if err != nil {
+			return written, err
+		}
 		path, err := v.writeObserved(ctx, dir, content, o)
 		if err != nil {
 			return written, err
@@ -60,6 +51,23 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 		written = append(written, Written{Path: path, Size: v.size})
 	}
 	return written, nil
+}
+
+// checkRoom makes sure that all of the volumes fit, and that nothing else stands
+// under their names. It holds one plan at a time: each has all segments.
+func (p *SetPlan) checkRoom(dir string, numbers []int) error {
+	var need int64
+	for _, n := range numbers {
+		v, err := p.Volume(n)
+		if err != nil {
+			return err
+		}
+		if err := p.checkTarget(filepath.Join(dir, v.FileName())); err != nil {
+			return err
+		}
+		need += v.missing(dir)
+	}
+	return checkSpace(dir, need)
 }
 
 // numbers are the volumes to write, all of them when none are asked for.
@@ -107,8 +115,9 @@ func (p *VolumePlan) missing(dir string) int64 {
 // Paths are where the volumes of the set would lie in dir.
 func (p *SetPlan) Paths(dir string) []string {
 	paths := make([]string, p.Count())
+	complete := p.IsComplete()
 	for i := range paths {
-		paths[i] = filepath.Join(dir, p.info.numbered(i+1).fileName(p.manifest))
+		paths[i] = filepath.Join(dir, p.info.numbered(i+1).fileName(p.manifest, complete))
 	}
 	return paths
 }
@@ -130,12 +139,26 @@ func (p *SetPlan) checkTarget(path string) error {
 	if there == nil {
 		return taken
 	}
-	digest := there.head.Digest()
+	digest, set := there.head.Digest(), there.setUnsafe(p.manifest)
 	if err := there.Close(); err != nil {
 		return err
 	}
 	if digest != p.head.Digest() {
 		return taken.With("want:  "+p.head.Digest().String(), "got:   "+digest.String())
 	}
+	if set != p.ID() {
+		return problem.New("medium/taken", "%s is there and is a volume of another set of this bundle", path).
+			With("want:  set "+p.ID().Short(), "got:   set "+set.Short()).Hint("remove the volumes of that set, or write to another folder with --to")
+	}
 	return nil
+}
+
+// setUnsafe is the set that the first volume says it belongs to, zero when it
+// does not say it in our form. Nobody has vouched for it.
+func (s *Sealed) setUnsafe(m *Manifest) Digest {
+	info, err := s.volumes[0].readInfo(m)
+	if err != nil {
+		return Digest{}
+	}
+	return info.Set
 }

@@ -50,6 +50,9 @@ type Bundle struct {
 //
 // It says nothing about audience, freshness or blobs: those come after it.
 func (s *Sealed) Verify(trust *signing.Trust, at time.Time) (*Bundle, error) {
+	if root := trust.Root(); root != nil && len(s.spare) > 0 {
+		s.preferGood(root)
+	}
 	if _, err := trust.Genuine(s.head.Manifest, s.head.raw()); err != nil {
 		if torn := s.torn(); torn != nil {
 			return nil, torn // a torn copy is no forgery, and the remedy another one
@@ -148,10 +151,15 @@ func (s *Sealed) checkVolumes(m *Manifest) error {
 	if torn := s.torn(); torn != nil {
 		return torn
 	}
+	plans := map[Digest][]Segment{} // the same in each volume of a set, and large
 	for _, v := range s.volumes {
 		if err := v.checkLayout(m); err != nil {
 			return err
 		}
+		if first, ok := plans[v.info.Set]; ok {
+			v.info.Segments = first
+		}
+		plans[v.info.Set] = v.info.Segments
 	}
 	return nil
 }

@@ -100,9 +100,9 @@ func (v *VolumeInfo) isComplete(m *Manifest) bool {
 }
 
 // fileName is the volume's name on a medium.
-func (v *VolumeInfo) fileName(m *Manifest) string {
+func (v *VolumeInfo) fileName(m *Manifest, complete bool) string {
 	name := BaseName(m)
-	if !v.isComplete(m) {
+	if !complete {
 		name += "." + v.Set.Hex()[:8]
 	}
 	if v.Count > 1 {
@@ -193,6 +193,9 @@ func (w *segmentWalk) step(s Segment) error {
 	}
 	if s.Offset < w.end || s.Length < 0 || s.Length > maxEntrySize || s.Length > w.blob.Size-s.Offset || s.Length == 0 && w.blob.Size > 0 {
 		return fmt.Errorf("bytes %d and %d more, of a blob with %d bytes, after byte %d", s.Offset, s.Length, w.blob.Size, w.end)
+	}
+	if s.Offset%blockSize != 0 || s.Length%blockSize != 0 && s.Offset+s.Length != w.blob.Size {
+		return fmt.Errorf("bytes %d and %d more, which do not begin and end at multiples of %d", s.Offset, s.Length, blockSize)
 	}
 	want := entryName(s.Blob)
 	if s.Length != w.blob.Size {

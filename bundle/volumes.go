@@ -65,9 +65,15 @@ func (s *pieced) gaps() []Piece {
 // seams lists the chunks that are all there and lie across pieces.
 func (s *pieced) seams() []int {
 	var seams []int
+	asked := map[int]bool{}
 	for _, p := range s.pieces {
 		for _, at := range []int64{p.offset, p.end()} {
-			if n := int(at / ChunkSize); at%ChunkSize != 0 && at != s.size && !slices.Contains(seams, n) && s.covers(n) {
+			n := int(at / ChunkSize)
+			if at%ChunkSize == 0 || at == s.size || asked[n] {
+				continue
+			}
+			asked[n] = true
+			if s.covers(n) {
 				seams = append(seams, n)
 			}
 		}

@@ -26,29 +26,43 @@ type Want struct {
 	Pieces   []Piece `json:"pieces"` // in order; of large blobs whole chunks
 }
 
-// NewWant makes the want list of a bundle. What is lacking of a large blob is
-// widened to whole chunks, and the list is cut at its limit: what it leaves out
-// is on the next one.
+// NewWant makes the want list of a bundle. What is lacking is widened to what
+// can be proven alone, and the list is cut at its limit: what it leaves out is
+// on the next one.
 func NewWant(gate string, at Instant, m *Manifest, manifest Digest, lacks []Piece) *Want {
-	w := &Want{Format: FormatWant, Gate: gate, Created: at, Channel: m.Channel, Epoch: m.Epoch, Serial: m.Serial, Manifest: manifest, Pieces: []Piece{}}
-	for _, p := range lacks {
+	pieces := Provable(m, lacks)
+	return &Want{
+		Format: FormatWant, Gate: gate, Created: at, Channel: m.Channel, Epoch: m.Epoch, Serial: m.Serial, Manifest: manifest,
+		Pieces: pieces[:min(len(pieces), maxWantPieces)],
+	}
+}
+
+// Provable widens pieces of a manifest's blobs to what can be proven without the
+// rest of their blob: whole chunks where there is a chunk list, the whole blob
+// elsewhere. Blobs that the manifest does not name are left out.
+func Provable(m *Manifest, pieces []Piece) []Piece {
+	wide := []Piece{}
+	for _, p := range pieces {
 		blob, ok := m.Blob(p.Blob)
-		if !ok || len(w.Pieces) == maxWantPieces {
+		if !ok {
 			continue
+		}
+		if blob.Chunks == nil {
+			p = Piece{Blob: p.Blob, Length: blob.Size}
 		}
 		end := p.Offset + p.Length
 		p.Offset -= p.Offset % ChunkSize
-		if end%ChunkSize != 0 {
+		if blob.Chunks != nil && end%ChunkSize != 0 {
 			end = min(blob.Size, end-end%ChunkSize+ChunkSize)
 		}
 		p.Length = end - p.Offset
-		if n := len(w.Pieces) - 1; n >= 0 && w.Pieces[n].Blob == p.Blob && p.Offset <= w.Pieces[n].Offset+w.Pieces[n].Length {
-			w.Pieces[n].Length = max(w.Pieces[n].Length, end-w.Pieces[n].Offset)
+		if n := len(wide) - 1; n >= 0 && wide[n].Blob == p.Blob && p.Offset <= wide[n].Offset+wide[n].Length {
+			wide[n].Length = max(wide[n].Length, end-wide[n].Offset)
 			continue
 		}
-		w.Pieces = append(w.Pieces, p)
+		wide = append(wide, p)
 	}
-	return w
+	return wide
 }
 
 // EncodeWant gives the canonical bytes of a want list.

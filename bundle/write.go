@@ -86,7 +86,9 @@ func (p *VolumePlan) Size() int64 { return p.size }
 func (p *VolumePlan) ManifestUnsafe() *Manifest { return p.manifest }
 
 // FileName is the volume's name on a medium.
-func (p *VolumePlan) FileName() string { return p.info.fileName(p.manifest) }
+func (p *VolumePlan) FileName() string {
+	return p.info.fileName(p.manifest, p.info.isComplete(p.manifest))
+}
 
 func sumLine(d Digest, name string) string { return d.Hex() + "  " + name + "\n" }
 

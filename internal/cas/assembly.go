@@ -3,6 +3,7 @@ package cas
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ type Assembly struct {
 	kept  []Span // ascending, none touching another
 }
 
+// listSuffix is that of the list of what is there of an assembly.
+const listSuffix = ".json"
+
 // maxSpans bounds the list of an assembly: more pieces than a volume set has.
 const maxSpans = 100_000
 
@@ -63,20 +67,62 @@ func (s *Store) Assemble(d Digest, size int64) (*Assembly, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(&BusyError{Digest: d}, f.Close())
-	}
-	kept, err := s.keptSpans(d, size)
+	kept, err := s.claimAssembly(f, d, size)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &Assembly{store: s, want: d, size: size, file: f, kept: kept}, nil
 }
 
+// claimAssembly makes sure that f is this process's alone and still has its
+// place: whoever had it before may have given it its name.
+func (s *Store) claimAssembly(f *os.File, d Digest, size int64) ([]Span, error) {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, &BusyError{Digest: d}
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if there, err := os.Lstat(f.Name()); err != nil || !os.SameFile(there, mine) {
+		return nil, &BusyError{Digest: d}
+	}
+	if mine.Size() == 0 { // a new one: a list is about one that is gone
+		if err := removeIfThere(f.Name() + listSuffix); err != nil {
+			return nil, err
+		}
+	}
+	return s.keptSpans(d, size)
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// DropAssembly forgets what was kept of a blob that is not needed in pieces any
+// more. One that somebody has open stays.
+func (s *Store) DropAssembly(d Digest) error {
+	path := s.assemblyPath(d)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return removeIfThere(path + listSuffix)
+	}
+	if err != nil {
+		return err
+	}
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return f.Close()
+	}
+	return errors.Join(removeIfThere(path+listSuffix), removeIfThere(path), f.Close())
+}
+
 // keptSpans reads the list of an assembly. A list that cannot be read, or that
 // says what cannot be, counts as empty: the pieces are brought again.
 func (s *Store) keptSpans(d Digest, size int64) ([]Span, error) {
-	b, err := os.ReadFile(s.assemblyPath(d) + ".json")
+	b, err := os.ReadFile(s.assemblyPath(d) + listSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -129,8 +175,44 @@ func gapsOf(kept []Span, size int64) []Span {
 	return gaps
 }
 
-// At writes the blob's bytes from offset on. They count when they are kept.
-func (a *Assembly) At(offset int64) io.Writer { return io.NewOffsetWriter(a.file, offset) }
+// At writes the blob's bytes from offset on. They count when they are kept; what
+// was kept before is left as it is, so that bytes which turn out to be wrong
+// spoil nothing.
+func (a *Assembly) At(offset int64) io.Writer { return &assemblyWriter{a, offset} }
+
+type assemblyWriter struct {
+	assembly *Assembly
+	at       int64
+}
+
+func (w *assemblyWriter) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		until, kept := w.assembly.stretch(w.at)
+		part := p[n:min(int64(len(p)), int64(n)+until-w.at)]
+		if !kept {
+			if _, err := w.assembly.file.WriteAt(part, w.at); err != nil {
+				return n, err
+			}
+		}
+		n, w.at = n+len(part), w.at+int64(len(part))
+	}
+	return n, nil
+}
+
+// stretch tells whether the byte was kept, and how far that holds.
+func (a *Assembly) stretch(at int64) (until int64, kept bool) {
+	i, found := slices.BinarySearchFunc(a.kept, at, func(k Span, at int64) int { return cmp.Compare(k.Offset, at) })
+	if !found {
+		i--
+	}
+	if i >= 0 && at < a.kept[i].end() {
+		return a.kept[i].end(), true
+	}
+	if i+1 < len(a.kept) {
+		return a.kept[i+1].Offset, false
+	}
+	return 1 << 62, false
+}
 
 // Holds tells whether these bytes were kept.
 func (a *Assembly) Holds(offset, length int64) bool {
@@ -143,14 +225,16 @@ func (a *Assembly) Holds(offset, length int64) bool {
 }
 
 // Keep makes bytes last that were written.
-func (a *Assembly) Keep(offset, length int64) error {
-	if offset < 0 || length <= 0 || offset+length > a.size {
-		return fmt.Errorf("bytes %d and %d more are not in a blob of %d", offset, length, a.size)
+func (a *Assembly) Keep(spans ...Span) error {
+	for _, s := range spans {
+		if s.Offset < 0 || s.Length <= 0 || s.Length > a.size-s.Offset {
+			return fmt.Errorf("bytes %d and %d more are not in a blob of %d", s.Offset, s.Length, a.size)
+		}
 	}
 	if err := a.file.Sync(); err != nil {
 		return err
 	}
-	kept := joinSpans(append(slices.Clone(a.kept), Span{offset, length}))
+	kept := joinSpans(append(slices.Clone(a.kept), spans...))
 	if len(kept) > maxSpans {
 		return fmt.Errorf("the blob %s comes in more than %d pieces", a.want, maxSpans)
 	}
@@ -166,7 +250,7 @@ func (a *Assembly) writeList(kept []Span) error {
 	if err != nil {
 		return err
 	}
-	return WriteBytes(a.file.Name()+".json", 0o600, b)
+	return WriteBytes(a.file.Name()+listSuffix, 0o600, b)
 }
 
 // joinSpans sorts spans and joins those that touch or overlap.
@@ -183,28 +267,34 @@ func joinSpans(spans []Span) []Span {
 	return joined
 }
 
-// Finish names the blob when nothing is lacking any more, and closes the
-// assembly in any case. Wrong bytes end with a CorruptError; all pieces have to
-// be brought again then, since nobody knows which was wrong.
+// Whole tells whether nothing is lacking any more. The bytes are proven by
+// Finish alone.
+func (a *Assembly) Whole() bool { return len(gapsOf(a.kept, a.size)) == 0 }
+
+// Finish proves the blob and names it when nothing is lacking any more, and
+// closes the assembly in any case, unless the bytes are wrong: that ends with a
+// CorruptError, and the caller either sifts or drops what was kept.
 func (a *Assembly) Finish(ctx context.Context) error {
-	if len(gapsOf(a.kept, a.size)) > 0 {
+	if !a.Whole() {
 		return a.Close()
 	}
 	if err := a.prove(ctx); err != nil {
 		var corrupt *CorruptError
 		if errors.As(err, &corrupt) {
-			return errors.Join(err, a.drop())
+			return err
 		}
 		return errors.Join(err, a.Close())
 	}
-	// No Sync: Keep has waited for the disk.
-	if err := errors.Join(a.file.Chmod(0o444), a.file.Close()); err != nil {
-		return err
+	// The list goes first: without it the file counts for nothing, and with the
+	// blob's name it needs none. No Sync: Keep has waited for the disk.
+	err := removeIfThere(a.file.Name() + listSuffix)
+	if err == nil {
+		err = os.Rename(a.file.Name(), a.store.Path(a.want))
 	}
-	if err := os.Rename(a.file.Name(), a.store.Path(a.want)); err != nil {
-		return err
+	if err == nil {
+		err = a.file.Chmod(0o444)
 	}
-	return os.Remove(a.file.Name() + ".json")
+	return errors.Join(err, a.file.Close()) // the lock ends after the rename
 }
 
 func (a *Assembly) prove(ctx context.Context) error {
@@ -213,8 +303,27 @@ func (a *Assembly) prove(ctx context.Context) error {
 	return err
 }
 
-func (a *Assembly) drop() error {
-	return errors.Join(a.file.Close(), os.Remove(a.file.Name()), os.Remove(a.file.Name()+".json"))
+// Sift keeps, of an assembly with wrong bytes, the chunks of this size that have
+// the given digests, forgets the others, and closes it.
+func (a *Assembly) Sift(ctx context.Context, chunkSize int64, chunks []Digest) error {
+	var sound []Span
+	for i, want := range chunks {
+		at := int64(i) * chunkSize
+		span := Span{at, min(chunkSize, a.size-at)}
+		h := sha256.New()
+		if _, err := io.CopyBuffer(h, contextReader{ctx, io.NewSectionReader(a.file, span.Offset, span.Length)}, make([]byte, copyBuffer)); err != nil {
+			return errors.Join(err, a.Close())
+		}
+		if Digest(h.Sum(nil)) == want {
+			sound = append(sound, span)
+		}
+	}
+	return errors.Join(a.writeList(joinSpans(sound)), a.Close())
+}
+
+// Drop forgets all that was kept, and closes the assembly.
+func (a *Assembly) Drop() error {
+	return errors.Join(removeIfThere(a.file.Name()+listSuffix), removeIfThere(a.file.Name()), a.file.Close())
 }
 
 // Close keeps what was kept for another time.

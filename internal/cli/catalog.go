@@ -136,6 +136,7 @@ func bundleEntries() []Entry {
 		{"volume/size-malformed", ExitUsage, "A size of volumes is not in a form that is understood.", ""},
 		{"volume/too-small", ExitUsage, "The size of the volumes leaves no room for content.", ""},
 		{"volume/too-many", ExitUsage, "The size of the volumes makes more of them than a set can have.", ""},
+		{"volume/pieces-wrong", ExitDamaged, "The pieces of a blob that came in several volumes do not make that blob.", ""},
 		{"volume/no-such", ExitUsage, "A volume set has no volume of that number.", ""},
 		{"want/other-bundle", ExitUsage, "A want list is about another bundle.", "packhof resend --want FILE"},
 		{"want/other-gate", ExitUsage, "A want list is of a gate that the bundle is not meant for.", ""},
