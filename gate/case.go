@@ -56,7 +56,7 @@ type Summary struct {
 	Channel   string         `json:"channel"`           // as claimed while State is "not genuine"
 	Epoch     int64          `json:"epoch"`
 	Serial    int64          `json:"serial"`
-	Manifest  bundle.Digest  `json:"manifest"`
+	Manifest  bundle.Digest  `json:"manifest,omitzero"`
 	Size      int64          `json:"size"` // bytes
 	Artifacts int            `json:"artifacts"`
 	Submitter string         `json:"submitter"`
@@ -67,6 +67,10 @@ type Summary struct {
 	Warn      int            `json:"warn"`
 	Approvals int            `json:"approvals"` // that count
 	Needed    int            `json:"needed"`    // approvals
+
+	// Waiting says that the case is received, and that nobody is bringing more
+	// of it at this moment.
+	Waiting bool `json:"waiting,omitempty"`
 }
 
 // Lacking is what a case still waits for.
@@ -83,6 +87,8 @@ type Case struct {
 	// Known says, in the answer to Receive alone, that all of the bundle was
 	// here already, so that nothing of the medium but its head was read.
 	Known bool `json:"known,omitempty"`
+	// KnownVolume says the same of one volume, while others are lacking.
+	KnownVolume bool `json:"knownVolume,omitempty"`
 	// Lacks says, in the answer to Receive alone, what other volumes have to
 	// bring before the case goes on; nil when nothing.
 	Lacks    *Lacking `json:"lacks,omitempty"`

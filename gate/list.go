@@ -36,6 +36,7 @@ func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 		if r.Approvals, err = approvalsOf(ctx, g.db.read, r); err != nil {
 			return nil, err
 		}
+		r.Waiting = g.waits(r)
 		list = append(list, r.Summary)
 	}
 	return list, nil
@@ -58,6 +59,7 @@ func (g *Gate) Case(ctx context.Context, by Actor, id CaseID) (*Case, error) {
 	if r.Approvals, err = approvalsOf(ctx, g.db.read, r); err != nil {
 		return nil, err
 	}
+	r.Waiting = g.waits(r)
 	c := &Case{Summary: r.Summary, File: r.file, Problem: r.problem}
 	if c.History, err = g.history(ctx, id); err != nil {
 		return nil, err
@@ -67,6 +69,12 @@ func (g *Gate) Case(ctx context.Context, by Actor, id CaseID) (*Case, error) {
 	}
 	c.Progress, err = g.progressOf(ctx, r)
 	return c, err
+}
+
+// waits tells whether nothing happens to a case before somebody brings more of
+// it.
+func (g *Gate) waits(r *row) bool {
+	return r.State == Received && !g.busy.holds(manifestLock(r.Manifest))
 }
 
 func loadsOf(ctx context.Context, q queryer, id CaseID) ([]Load, error) {
@@ -152,7 +160,7 @@ func (g *Gate) resume(ctx context.Context, r *row) (err error) {
 // advanceAlone advances a case unless its bundle is just being received, which
 // does the same.
 func (g *Gate) advanceAlone(ctx context.Context, r *row) error {
-	free, ok := g.busy.take("manifest " + r.Manifest.String())
+	free, ok := g.busy.take(manifestLock(r.Manifest))
 	if !ok {
 		return nil
 	}

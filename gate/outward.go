@@ -145,6 +145,9 @@ func (k *receiptKey) SignDigest(_ context.Context, digest [32]byte) ([]byte, err
 func (g *Gate) receiptSigner() (*receiptKey, error) {
 	path := filepath.Join(g.dir, dirKeys, fileReceiptKey)
 	b, err := os.ReadFile(path)
+	if _, err := rowOf(ctx, g.db.read, id); err != nil {
+		return nil, err
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -115,13 +115,16 @@ func (g *Gate) foretell(ctx context.Context, a admission, gap []int64) (*policy.
 	return g.judge.Evaluate(ctx, in)
 }
 
-// Verification is what proving a whole bundle came to.
+// Verification is what proving a bundle, or one volume of it, came to.
 type Verification struct {
 	File     string              `json:"file"`
 	OK       bool                `json:"ok"`
 	Manifest bundle.Digest       `json:"manifest"`
 	Channel  string              `json:"channel"`
 	Serial   int64               `json:"serial"`
+	Volume   bundle.VolumeState  `json:"volume"`  // which one of its set the file is
+	Missing  []int               `json:"missing"` // numbers of the other volumes of the set
+	Lacking  int64               `json:"lacking"` // bytes of the bundle that are not in the file
 	Checks   []VerificationCheck `json:"checks"`
 }
 
@@ -156,9 +159,10 @@ func (g *Gate) VerifyFile(ctx context.Context, by Actor, path string, observe fu
 	}
 	m := a.bundle.Manifest()
 	var report func(int64)
+	lacking := bytesOf(a.bundle.Lacks())
 	if observe != nil {
 		var done int64
-		report = func(n int64) { done += n; observe(done, m.Totals.Bytes) }
+		report = func(n int64) { done += n; observe(done, m.Totals.Bytes-lacking) }
 	}
 	if err := a.bundle.Check(ctx, report); err != nil {
 		return nil, err
@@ -166,13 +170,14 @@ func (g *Gate) VerifyFile(ctx context.Context, by Actor, path string, observe fu
 	voucher := a.bundle.Voucher()
 	return &Verification{
 		File: sealed.Name(), OK: true, Manifest: a.bundle.Digest(), Channel: m.Channel, Serial: m.Serial,
+		Volume: a.bundle.Volumes()[0], Missing: a.bundle.MissingVolumes(), Lacking: lacking,
 		Checks: []VerificationCheck{
 			held("trust root", said("version {version}, revocations version {revocations}", "version", voucher.RootVersion(), "revocations", voucher.RevocationsVersion())),
 			held("signatures", said("{signers}", "signers", signersText(a.bundle))),
 			held("audience", said("{gate}", "gate", g.id)),
 			held("freshness", freshnessSaid(m, a.fresh)),
 			held("blobs", blobsSaid(a.bundle)),
-			held("artifacts", said("{n}, each whole from its root", "n", len(m.Artifacts))),
+			held("artifacts", artifactsSaid(m, lacking)),
 		},
 	}, nil
 }
@@ -184,6 +189,14 @@ func blobsSaid(b *bundle.Bundle) Sentence {
 		return said("{here} of {bytes} bytes are in this volume, all of them sound", "here", m.Totals.Bytes-lacking, "bytes", m.Totals.Bytes)
 	}
 	return said("{n} of {n}, {bytes} bytes", "n", m.Totals.Files, "bytes", m.Totals.Bytes)
+}
+
+// artifactsSaid says how far artifacts could be followed from their roots.
+func artifactsSaid(m *bundle.Manifest, lacking int64) Sentence {
+	if lacking > 0 {
+		return said("{n}, described from their roots as far as that is in this volume", "n", len(m.Artifacts))
+	}
+	return said("{n}, each whole from its root", "n", len(m.Artifacts))
 }
 
 func freshnessSaid(m *bundle.Manifest, f freshness) Sentence {

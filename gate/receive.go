@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,27 +33,39 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	head := sealed.Head()
-	release, ok := g.busy.take("manifest " + head.Digest().String())
+	release, ok := g.busy.take(manifestLock(head.Digest()))
 	if !ok {
 		return nil, problem.New("case/busy", "this bundle is being received already").With("manifest:  " + head.Digest().String())
 	}
 	defer release()
-	id, b, err := g.admit(ctx, by, sealed, fileName(path))
+	file := fileName(path)
+	id, b, err := g.admit(ctx, by, sealed, file)
 	if err != nil {
 		return g.caseBeside(ctx, by, id, err)
 	}
-	copied, lacks, err := g.bringContent(ctx, by, id, b, observe)
+	copied, lacks, err := g.bringContent(ctx, by, id, b, file, observe)
 	if err != nil {
-		return g.caseBeside(ctx, by, id, err)
+		return g.caseBeside(ctx, by, id, unreadable(err, path))
 	}
 	if err := g.advance(ctx, by, id, observe); err != nil {
 		return g.caseBeside(ctx, by, id, err)
 	}
 	c, err = g.Case(ctx, by, id)
 	if err == nil {
-		c.Known, c.Lacks = !copied, lackingOf(b, lacks)
+		c.Lacks, c.Waiting = lackingOf(b, lacks), c.State == Received
+		c.Known, c.KnownVolume = !copied && c.Lacks == nil, !copied && c.Lacks != nil
 	}
 	return c, err
+}
+
+// manifestLock is the name under which one bundle is worked on.
+func manifestLock(manifest bundle.Digest) string { return "manifest " + manifest.String() }
+
+// holds tells whether somebody has taken a name.
+func (l *caseLocks) holds(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held[name]
 }
 
 // openVolume opens the one volume at path, with the signatures that lie beside
@@ -68,6 +81,16 @@ func openVolume(path string) (*bundle.Sealed, error) {
 		return nil, err
 	}
 	return found.Bundles[0], nil
+}
+
+// unreadable tells a medium that gives errors from a disk of the gate that does.
+func unreadable(err error, medium string) error {
+	var failed *fs.PathError
+	if !errors.As(err, &failed) || failed.Path != medium {
+		return err
+	}
+	return problem.New("receive/unreadable", "%s cannot be read: %w", fileName(medium), failed.Err).
+		With("file:  " + fileName(medium)).Hint("try again; else copy the file from its original again")
 }
 
 // lackingOf says what a bundle still waits for.
@@ -105,6 +128,7 @@ func (g *Gate) caseBeside(ctx context.Context, by Actor, id CaseID, err error) (
 	c, readErr := g.Case(context.WithoutCancel(ctx), by, id)
 	switch {
 	case readErr == nil:
+		c.Waiting = c.State == Received // whoever brings more of it is done here
 		return c, err
 	case asProblem(readErr).Code == asProblem(err).Code:
 		return nil, err // once is enough to say so
@@ -183,7 +207,7 @@ func (g *Gate) admit(ctx context.Context, by Actor, sealed *bundle.Sealed, file 
 		if refusal = a.refusal; refusal == nil {
 			refusal = onMedium.refusal // it is torn, or was refused by what was believed a moment ago
 		}
-		if refusal != nil {
+		if refusal = namingFile(refusal, file); refusal != nil {
 			id, err = t.refuse(ctx, by, sealed, file, refusal)
 			return err
 		}
@@ -288,7 +312,7 @@ func (t *tx) refuse(ctx context.Context, by Actor, sealed *bundle.Sealed, file s
 	state, isCase := refusalState(refusal)
 	claims, err := sealed.Claims()
 	if err != nil || !isCase {
-		return 0, t.log(ctx, leaf{Actor: by.Name(), Type: "bundle.refused", Outcome: outcomeRefused, Detail: file + ": " + why.What, Data: why})
+		return t.refuseFile(ctx, by, digest, file, why)
 	}
 	r, err := t.refusedRow(ctx, digest, state)
 	if err != nil {
@@ -313,6 +337,19 @@ func (t *tx) refuse(ctx context.Context, by Actor, sealed *bundle.Sealed, file s
 		}
 	}
 	return r.ID, t.log(ctx, leaf{Actor: by.Name(), Type: "case.refused", Outcome: outcomeRefused, Case: r.ID, Bundle: r.label(), Detail: file + ": " + why.What, Data: why})
+}
+
+// refuseFile records the refusal of a file that makes no case: with the case
+// that a torn volume belongs to, if there is one; it stays as it is.
+func (t *tx) refuseFile(ctx context.Context, by Actor, digest bundle.Digest, file string, why *Problem) (CaseID, error) {
+	r, err := liveRow(ctx, t, digest)
+	switch {
+	case err != nil:
+		return 0, err
+	case r != nil && why.Code == codeVolumeDamaged:
+		return r.ID, t.log(ctx, damageLeaf(by, r, file, why))
+	}
+	return 0, t.log(ctx, leaf{Actor: by.Name(), Type: "bundle.refused", Outcome: outcomeRefused, Detail: file + ": " + why.What, Data: why})
 }
 
 // refusedRow finds the case that a refusal belongs to.
@@ -347,7 +384,7 @@ func refusalState(refusal error) (State, bool) {
 // that is far beyond that: its disk lost it. Where nothing of what is lacking
 // is in this volume, copied is false and its content is not read. lacks is what
 // other volumes have to bring; as long as there is any, the case waits.
-func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, observe func(Progress)) (copied bool, lacks []bundle.Piece, err error) {
+func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, file string, observe func(Progress)) (copied bool, lacks []bundle.Piece, err error) {
 	r, err := rowOf(ctx, g.db.read, id)
 	if err != nil {
 		return false, nil, err
@@ -366,7 +403,7 @@ func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.
 		return false, nil, err
 	}
 	if err := b.CopyTo(ctx, g.store, observer(observe, id, "copy", m.Totals.Bytes)); err != nil {
-		return false, nil, g.copyFailed(ctx, by, r, err)
+		return false, nil, g.copyFailed(ctx, by, r, b, file, err)
 	}
 	if lacks, err = b.StoreLacks(g.store); err != nil {
 		return true, nil, err
@@ -407,28 +444,57 @@ func bytesOf(pieces []bundle.Piece) (bytes int64) {
 }
 
 // copyFailed tells a medium that holds wrong bytes from a copy that could not
-// go on: the first is a state of the case, the second just an error.
-func (g *Gate) copyFailed(ctx context.Context, by Actor, r *row, failure error) error {
-	why := asProblem(failure)
-	if !isDamage(failure, why.Code) {
+// go on, which is just an error. Wrong bytes are a state of the case only where
+// all of the bundle was to come in this one volume: one of several costs only
+// itself.
+func (g *Gate) copyFailed(ctx context.Context, by Actor, r *row, b *bundle.Bundle, file string, failure error) error {
+	if !isDamage(failure, asProblem(failure).Code) {
 		return failure
 	}
+	failure = namingFile(failure, file)
+	why := asProblem(failure)
 	err := g.step(ctx, "damaged", func(t *tx) error {
-		if r.State == Received {
+		if r.State == Received && isAlone(b) {
 			if err := t.move(ctx, r, Damaged, why); err != nil {
 				return err
 			}
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.damaged", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Detail: why.What, Data: why})
+		return t.log(ctx, damageLeaf(by, r, file, why))
 	})
 	return errors.Join(failure, err)
+}
+
+func damageLeaf(by Actor, r *row, file string, why *Problem) leaf {
+	return leaf{Actor: by.Name(), Type: "case.damaged", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Said: said("{file} is damaged", "file", file), Data: why}
+}
+
+// isAlone tells whether all of a bundle is to come in one volume.
+func isAlone(b *bundle.Bundle) bool {
+	volumes := b.Volumes()
+	return len(volumes) == 1 && volumes[0].Complete && volumes[0].Count == 1
+}
+
+const codeVolumeDamaged = "volume/damaged"
+
+// namingFile makes damage name its file in the evidence, which every language
+// shows.
+func namingFile(err error, file string) error {
+	if err == nil {
+		return nil
+	}
+	why := asProblem(err)
+	if why.Code != codeVolumeDamaged {
+		return err
+	}
+	why.Evidence = append([]string{"file:  " + file}, why.Evidence...)
+	return why.Err()
 }
 
 func isDamage(err error, code string) bool {
 	var damaged *bundle.DamagedError
 	var corrupt *cas.CorruptError
 	return errors.As(err, &damaged) || errors.As(err, &corrupt) ||
-		strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "oci/") || strings.HasPrefix(code, "format/")
+		code == codeVolumeDamaged || strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "oci/") || strings.HasPrefix(code, "format/")
 }
 
 // checkSpace refuses before the first byte what cannot fit.

@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,14 +78,14 @@ func TestVolumesComeOneByOne(t *testing.T) {
 			t.Error("a part of a bundle was released")
 		}
 		again, err := l.gate.Receive(t.Context(), operator, path, nil)
-		if err != nil || !again.Known || again.Lacks == nil || again.Lacks.Bytes != c.Lacks.Bytes {
+		if err != nil || again.Known || !again.KnownVolume || !again.Waiting || again.Lacks == nil || again.Lacks.Bytes != c.Lacks.Bytes {
 			t.Errorf("the same volume again: %+v, %v", again.Lacks, err)
 		}
 		l.restart()
 		if err := l.gate.Resume(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if shown, err := l.gate.Case(t.Context(), operator, c.ID); err != nil || shown.State != gate.Received || shown.Progress != c.Progress {
+		if shown, err := l.gate.Case(t.Context(), operator, c.ID); err != nil || shown.State != gate.Received || !shown.Waiting || shown.Progress != c.Progress {
 			t.Errorf("after a restart: %s with %d bytes, %v", shown.State, shown.Progress, err)
 		}
 	}
@@ -116,9 +117,10 @@ func TestADamagedVolumeCostsOnlyItself(t *testing.T) {
 		}
 		c, err := l.gate.Receive(t.Context(), operator, path, nil)
 		if i == 1 {
-			if codeOf(err) != "volume/damaged" || c == nil {
-				t.Fatalf("the damaged volume: %v, %v", c, err)
+			if codeOf(err) != "volume/damaged" || c == nil || c.State != gate.Received || c.Problem != nil {
+				t.Fatalf("the damaged volume: %+v, %v", c, err)
 			}
+			checkNamed(t, err, c, filepath.Base(path))
 		} else if err != nil {
 			t.Fatal(err)
 		}
@@ -130,6 +132,54 @@ func TestADamagedVolumeCostsOnlyItself(t *testing.T) {
 	c, err := l.gate.Receive(t.Context(), operator, sound, nil)
 	if err != nil || c.State != gate.Awaiting || c.Lacks != nil {
 		t.Errorf("with a sound copy: %+v, %v", c, err)
+	}
+}
+
+// checkNamed makes sure that an error and the newest event of its case say which
+// file is damaged.
+func checkNamed(t *testing.T, err error, c *gate.Case, file string) {
+	t.Helper()
+	var evident interface{ Evidence() []string }
+	if !errors.As(err, &evident) || evident.Evidence()[0] != "file:  "+file {
+		t.Errorf("the error does not name %s: %v", file, err)
+	}
+	if e := c.History[len(c.History)-1]; e.Type != "case.damaged" || e.Detail != file+" is damaged" {
+		t.Errorf("the newest event is %+v", e)
+	}
+}
+
+// TestATornVolumeIsInTheHistory of the case that it belongs to, and leaves it as
+// it is; before there is a case, it makes none.
+func TestATornVolumeIsInTheHistory(t *testing.T) {
+	l := newLab(t)
+	_, paths := inVolumes(t, l)
+	torn := filepath.Join(t.TempDir(), "torn.tar")
+	b, err := os.ReadFile(paths[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(torn, b[:len(b)-1024], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := l.gate.Receive(t.Context(), operator, torn, nil); codeOf(err) != "volume/damaged" || c != nil {
+		t.Errorf("first of all a torn volume: %+v, %v", c, err)
+	}
+	if _, err := l.gate.Receive(t.Context(), operator, paths[0], nil); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.gate.Receive(t.Context(), operator, torn, nil)
+	if codeOf(err) != "volume/damaged" || c == nil || c.State != gate.Received || c.Problem != nil || !c.Waiting {
+		t.Fatalf("a torn volume: %+v, %v", c, err)
+	}
+	checkNamed(t, err, c, "torn.tar")
+	if _, err := l.gate.WantList(t.Context(), operator, c.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.gate.WantList(t.Context(), operator, c.ID+1); codeOf(err) != "case/unknown" {
+		t.Errorf("what a case that there is not lacks: %v", err)
+	}
+	if all, err := l.gate.Cases(t.Context(), operator); err != nil || len(all) != 1 || !all[0].Waiting {
+		t.Errorf("the list: %+v, %v", all, err)
 	}
 }
 
@@ -148,6 +198,9 @@ func TestPreviewOfAVolume(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(v.Checks, func(c gate.VerificationCheck) bool { return c.Name == "blobs" })
+		if len(v.Missing) != len(paths)-1 || slices.Contains(v.Missing, v.Volume.Number) || v.Volume.Count != len(paths) || v.Lacking <= 0 {
+			t.Errorf("%s: volume %+v, missing %v, lacking %d", path, v.Volume, v.Missing, v.Lacking)
+		}
 		if i < 0 || !strings.Contains(v.Checks[i].Detail, "are in this volume") {
 			t.Errorf("%s claims %+v", path, v.Checks)
 		}

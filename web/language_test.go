@@ -39,7 +39,7 @@ func mustLoad(t *testing.T, code string) *Words {
 // screen can meet only some of a type's values, only those need a word.
 func wordSets() map[string][]string {
 	return map[string][]string{
-		"state": texts(gate.States()...), "next": append(texts(gate.States()...), needReplacing),
+		"state": texts(gate.States()...), "next": append(texts(gate.States()...), needReplacing, needVolumes),
 		"next.mine":   texts(gate.Awaiting, gate.Approved, gate.PartlyLoaded),
 		"tab":         tabs(),
 		"inbox.empty": tabs(),

@@ -23,6 +23,9 @@ type caseView struct {
 	Parts  parts
 }
 
+// Absent is how many bytes of the content are not here.
+func (v *caseView) Absent() int64 { return v.Case.Size - v.Case.Progress }
+
 // decisionForm is what a person is about to decide.
 type decisionForm struct {
 	Choice gate.Choice
@@ -56,7 +59,7 @@ func (s *server) showCase(c echo.Context, status int, form decisionForm) error {
 	p := page{Nav: "inbox", Path: view.Parts.address(), Failed: form.Fault != "", Body: view}
 	switch view.Case.State {
 	case gate.Received, gate.Verified, gate.Inspected, gate.Loading:
-		if !p.Failed {
+		if !p.Failed && !view.Case.Waiting {
 			p.Refresh = 5
 		}
 	case gate.NotGenuine:

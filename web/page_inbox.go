@@ -42,6 +42,9 @@ type rowView struct {
 // the policy has come to refuse it.
 const needReplacing = "replaced"
 
+// needVolumes is what a case lacks of which not all volumes have come.
+const needVolumes = "incomplete"
+
 const (
 	tabWaiting = "waiting"
 	tabBlocked = "blocked"
@@ -101,6 +104,8 @@ func rowOf(c gate.Summary, who gate.Actor) rowView {
 	row := rowView{Summary: c, Shape: shapeOf(c.State, c.Verdict), Next: string(c.State)}
 	lacking := lacksApproval(c) && c.State != gate.Approved
 	switch {
+	case c.Waiting:
+		row.Next = needVolumes
 	case lacking:
 		row.Next, row.Approvals = string(gate.Awaiting), true
 		row.Mine = who.May(gate.MayDecide) && !isSubmitter(c, who)

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/signing"
 )
 
 func newReceipt(s *site) *cobra.Command {
@@ -20,12 +23,14 @@ func newReceipt(s *site) *cobra.Command {
 		Long: `Write the gate's receipt: which bundles it holds, signed with the key that
 enrol.json names. Outside,  packhof export --since FILE  sends only what is
 not here yet. The receipt names bundles by channel, serial and digest; nothing
-of their content and nobody's name is in it.`,
+of their content and nobody's name is in it. In a folder the file is named
+after the gate.`,
 		Example: `  packhof-gate receipt /media/usb/receipt.json`,
 		Args:    cli.Needs("the file to write"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return s.writeOutward(c.Context(), http.MethodPost, "receipts", args[0], "ReceiptFile",
-				s.say("next:  {command}", "command", "packhof export --since "+args[0]))
+			return s.writeOutward(c.Context(), outward{
+				method: http.MethodPost, resource: "receipts", kind: "ReceiptFile", next: "packhof export --since ", name: receiptName,
+			}, args[0])
 		},
 	}
 }
@@ -35,7 +40,8 @@ func newWant(s *site) *cobra.Command {
 		Use:   "want CASE FILE",
 		Short: "Write what is lacking of a bundle, to be carried back out",
 		Long: `Write the want list of a case: which bytes of its bundle are not here.
-Outside,  packhof resend --want FILE  writes a set with just these.`,
+Outside,  packhof resend --want FILE  writes a set with just these. In a folder
+the file is named after the bundle.`,
 		Example: `  packhof-gate want 7 /media/usb/want.json`,
 		Args:    cli.Needs("the number of the case", "the file to write"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -43,8 +49,9 @@ Outside,  packhof resend --want FILE  writes a set with just these.`,
 			if err != nil {
 				return err
 			}
-			return s.writeOutward(c.Context(), http.MethodGet, "cases/"+id+"/want", args[1], "WantFile",
-				s.say("next:  {command}", "command", "packhof resend --want "+args[1]))
+			return s.writeOutward(c.Context(), outward{
+				method: http.MethodGet, resource: "cases/" + id + "/want", kind: "WantFile", next: "packhof resend --want ", name: wantName,
+			}, args[1])
 		},
 	}
 }
@@ -56,20 +63,54 @@ type outwardDocument struct {
 	Bytes  int           `json:"bytes"`
 }
 
-// writeOutward asks the gate for a document and writes it.
-func (s *site) writeOutward(ctx context.Context, method, resource, file, kind, next string) error {
+// outward is a document that is carried back out.
+type outward struct {
+	method, resource string
+	kind             string
+	next             string // the command that takes it, outside
+	name             func(ctx context.Context, api *client, b []byte) (string, error)
+}
+
+// writeOutward asks the gate for a document and writes it; into a folder under
+// a name that says what it is.
+func (s *site) writeOutward(ctx context.Context, o outward, file string) error {
 	return s.with(ctx, func(api *client) error {
 		var b []byte
-		if _, err := api.call(ctx, method, resource, nil, &b); err != nil {
+		if _, err := api.call(ctx, o.method, o.resource, nil, &b); err != nil {
 			return err
+		}
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			name, err := o.name(ctx, api, b)
+			if err != nil {
+				return err
+			}
+			file = filepath.Join(file, name)
 		}
 		if err := cas.WriteBytes(file, 0o644, b); err != nil {
 			return err
 		}
 		doc := outwardDocument{File: file, Digest: cas.DigestOf(b), Bytes: len(b)}
-		return s.app.Print(kind, doc, func(w io.Writer) {
+		return s.app.Print(o.kind, doc, func(w io.Writer) {
 			fmt.Fprintln(w, s.say("wrote {file}  ({bytes} bytes, {digest})", "file", file, "bytes", len(b), "digest", doc.Digest.String()))
-			fmt.Fprintln(w, next)
+			fmt.Fprintln(w, s.say("next:  {command}", "command", o.next+signing.ShellQuote(file)))
 		})
 	})
+}
+
+// receiptName names a receipt after its gate.
+func receiptName(ctx context.Context, api *client, _ []byte) (string, error) {
+	var from struct {
+		Gate string `json:"gate"`
+	}
+	_, err := api.call(ctx, http.MethodGet, "version", nil, &from)
+	return from.Gate + "-receipt.json", err
+}
+
+// wantName names a want list after its bundle.
+func wantName(_ context.Context, _ *client, b []byte) (string, error) {
+	w, err := bundle.ParseWant(b)
+	if err != nil {
+		return "", err
+	}
+	return bundle.BaseName(&bundle.Manifest{Channel: w.Channel, Epoch: w.Epoch, Serial: w.Serial}) + "-want.json", nil
 }

@@ -36,11 +36,12 @@ func runShow(s *site, c *cobra.Command, argument string) error {
 	}
 	return s.with(c.Context(), func(api *client) error {
 		var doc showDocument
-		if _, err := api.call(c.Context(), "GET", "cases/"+id, nil, &doc.Case); err != nil {
-			return err
-		}
+		// The review first: a case may be judged again when it is looked at.
 		var err error
 		if doc.Review, err = reviewIfAny(c.Context(), api, id, s.lang); err != nil {
+			return err
+		}
+		if _, err := api.call(c.Context(), "GET", "cases/"+id, nil, &doc.Case); err != nil {
 			return err
 		}
 		return s.app.Print("GateCase", doc, func(w io.Writer) { doc.table(w, s) })
@@ -62,6 +63,9 @@ func (d *showDocument) table(w io.Writer, s *site) {
 	s.printState(w, c)
 	fmt.Fprintln(w, s.say("manifest {digest}, in {file}, {artifacts}, {size}",
 		"digest", c.Manifest.String(), "file", cli.Clean(c.File), "artifacts", s.artifacts(c.Artifacts), "size", s.words.Size(c.Size)))
+	if c.Waiting {
+		fmt.Fprintln(w, s.say("it waits for other volumes: {lacking} of {size} are lacking", "lacking", s.words.Size(c.Size-c.Progress), "size", s.words.Size(c.Size)))
+	}
 	if c.Problem != nil {
 		s.printProblem(w, c.Problem)
 	}

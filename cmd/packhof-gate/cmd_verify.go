@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,8 @@ func newVerify(s *site) *cobra.Command {
 		Use:   "verify BUNDLE",
 		Short: "Prove a bundle on its medium, and take nothing in",
 		Long: `Prove that a bundle is genuine, meant for this gate, fresh, and whole to the
-last byte, by what this gate trusts. Nothing is copied and no case is made.
+last byte, by what this gate trusts. Nothing is copied and no case is made. Of a
+bundle in several volumes, every one that is here is proven.
 
 EXIT STATUS
    0  all of it holds
@@ -30,35 +32,96 @@ EXIT STATUS
 	}
 }
 
+// verificationDocument is what "verify" prints: the first volume, and the
+// others of the same bundle at the same place.
+type verificationDocument struct {
+	gate.Verification
+	Others []gate.Verification `json:"others,omitempty"`
+}
+
 func runVerify(s *site, c *cobra.Command, name string) error {
-	path, err := bundleIn(name)
+	found, err := volumesAt([]string{name}, "")
 	if err != nil {
 		return err
 	}
 	return s.with(c.Context(), func(api *client) error {
-		show := s.phases()
-		last, err := api.stream(c.Context(), "verifications", pathBody{path}, show.show)
-		if err == nil && last.Problem != nil {
-			err = last.Problem
-		}
-		show.end(err)
-		if err == nil && last.Verification == nil {
-			err = errors.New("the gate gave no result")
-		}
-		if err != nil {
-			return err
-		}
-		var doc gate.Verification
-		if err := json.Unmarshal(last.Verification, &doc); err != nil {
-			return err
-		}
-		return s.app.Print("GateVerification", doc, func(w io.Writer) {
-			fmt.Fprintln(w, s.say("genuine, fresh and whole: {channel}, serial {serial}", "channel", doc.Channel, "serial", fmt.Sprint(doc.Serial)))
-			rows := [][]string{}
-			for _, check := range doc.Checks {
-				rows = append(rows, []string{"  " + s.word("proof", check.Name), s.told(check.Said, "", check.Detail)})
+		var doc verificationDocument
+		var failed []error
+		for i, v := range found.volumes {
+			proven, err := s.verify(c, api, v.path)
+			switch {
+			case err != nil && !isPassing(err):
+				return err
+			case err != nil:
+				failed = append(failed, err)
+			case i == len(failed):
+				doc.Verification = *proven
+			default:
+				doc.Others = append(doc.Others, *proven)
 			}
-			cli.Table(w, rows)
-		})
+		}
+		if failed = append(failed, found.damaged...); len(failed) > 0 {
+			return firstOf(failed)
+		}
+		return s.app.Print("GateVerification", doc, func(w io.Writer) { doc.table(w, s) })
 	})
+}
+
+// verify has the gate prove one volume.
+func (s *site) verify(c *cobra.Command, api *client, path string) (*gate.Verification, error) {
+	show := s.phases()
+	last, err := api.stream(c.Context(), "verifications", pathBody{path}, show.show)
+	if err == nil && last.Problem != nil {
+		err = last.Problem
+	}
+	show.end(err)
+	if err == nil && last.Verification == nil {
+		err = errors.New("the gate gave no result")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var proven gate.Verification
+	return &proven, json.Unmarshal(last.Verification, &proven)
+}
+
+// absent lists the volumes that are not here, of the first set of which
+// something is.
+func (d *verificationDocument) absent() []int {
+	numbers := slices.Clone(d.Missing)
+	for _, v := range d.Others {
+		if v.Volume.Set == d.Volume.Set {
+			numbers = slices.DeleteFunc(numbers, func(n int) bool { return n == v.Volume.Number })
+		}
+	}
+	return numbers
+}
+
+func (d *verificationDocument) table(w io.Writer, s *site) {
+	absent, one := d.absent(), len(d.Others) == 0
+	place := []any{"channel", d.Channel, "serial", fmt.Sprint(d.Serial)}
+	if d.Lacking > 0 {
+		fmt.Fprintln(w, s.say("genuine and fresh, and sound as far as it is here: {channel}, serial {serial}", place...))
+	} else {
+		fmt.Fprintln(w, s.say("genuine, fresh and whole: {channel}, serial {serial}", place...))
+	}
+	for _, v := range append([]gate.Verification{d.Verification}, d.Others...) {
+		if !one {
+			fmt.Fprintln(w, s.say("volume {n} of {of}, {file}", "n", v.Volume.Number, "of", v.Volume.Count, "file", cli.Clean(v.Volume.Name)))
+		}
+		rows := [][]string{}
+		for _, check := range v.Checks {
+			rows = append(rows, []string{"  " + s.word("proof", check.Name), s.told(check.Said, "", check.Detail)})
+		}
+		cli.Table(w, rows)
+	}
+	switch {
+	case d.Lacking == 0:
+	case len(absent) > 0:
+		fmt.Fprintln(w, s.say("not here: volume {numbers} of {of}, with what is lacking", "numbers", numbers(absent), "of", d.Volume.Count))
+	case one:
+		fmt.Fprintln(w, s.say("the set brings a part: {size} of the bundle come with other sets, or are here already", "size", s.words.Size(d.Lacking)))
+	default:
+		fmt.Fprintln(w, s.say("all volumes of the set are here; what lies across them is proven when they are received"))
+	}
 }

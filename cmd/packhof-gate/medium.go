@@ -25,7 +25,7 @@ type volumeAt struct {
 // found is what lies at the places that a person names.
 type found struct {
 	volumes []volumeAt // of one bundle
-	damaged error      // volumes that cannot be read
+	damaged []error    // volumes that cannot be read
 }
 
 // nothingThere marks the error that a medium is not there, or holds no bundle.
@@ -47,10 +47,11 @@ func sayable(path string) error {
 	return problem.New("receive/path", "the path %+q is not UTF-8", path).Hint("mount the medium with iocharset=utf8, or copy the file to a name of plain letters")
 }
 
-// volumesAt finds the volumes of the one bundle that lies at files and folders.
-func volumesAt(names []string) (f found, err error) {
+// volumesAt finds the volumes of the one bundle that lies at files and folders;
+// of a certain one, if its manifest is given.
+func volumesAt(names []string, manifest string) (f found, err error) {
 	var paths []string
-	for _, name := range names {
+	for _, name := range passOver(names) {
 		path, err := filepath.Abs(name)
 		if err != nil {
 			return f, err
@@ -75,17 +76,19 @@ func volumesAt(names []string) (f found, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	f.damaged = firstOf(on.Damaged)
+	f.damaged = on.Damaged
+	meant := slices.DeleteFunc(slices.Clone(on.Bundles), func(s *bundle.Sealed) bool {
+		return manifest != "" && manifestOf(s) != manifest
+	})
 	switch {
-	case len(on.Bundles) == 0 && f.damaged != nil:
-		return f, f.damaged
-	case len(on.Bundles) == 0:
+	case len(meant) == 0 && len(f.damaged) > 0:
+		return f, firstOf(f.damaged)
+	case len(meant) == 0:
 		return f, nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file")}
-	case len(on.Bundles) > 1:
-		return f, severalBundles(names, on.Bundles)
+	case len(meant) > 1:
+		return f, severalBundles(names, meant)
 	}
-	head := on.Bundles[0].Head()
-	for _, path := range on.Bundles[0].Paths() {
+	for _, path := range meant[0].Paths() {
 		if err := sayable(path); err != nil {
 			return f, err
 		}
@@ -93,9 +96,26 @@ func volumesAt(names []string) (f found, err error) {
 		if err != nil {
 			return f, err
 		}
-		f.volumes = append(f.volumes, volumeAt{path: path, manifest: head.Digest().String(), mark: mark})
+		f.volumes = append(f.volumes, volumeAt{path: path, manifest: manifestOf(meant[0]), mark: mark})
 	}
 	return f, nil
+}
+
+func manifestOf(s *bundle.Sealed) string {
+	head := s.Head()
+	return head.Digest().String()
+}
+
+// passOver leaves out, of several names, those of the files that lie beside a
+// bundle: whoever names all files of a folder means the bundle.
+func passOver(names []string) []string {
+	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return strings.HasSuffix(name, ".packhof.json") || strings.HasSuffix(name, ".sigstore.json")
+	})
+	if len(rest) == 0 {
+		return names
+	}
+	return rest
 }
 
 // maxNamed is how many of many files a message names.
@@ -136,7 +156,7 @@ func markOf(path string) (string, error) {
 // bundleIn finds the first volume of the one bundle that a path means, as
 // another process can open it.
 func bundleIn(name string) (string, error) {
-	f, err := volumesAt([]string{name})
+	f, err := volumesAt([]string{name}, "")
 	if err != nil || len(f.volumes) == 0 {
 		return "", err
 	}

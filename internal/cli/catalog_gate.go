@@ -22,6 +22,8 @@ func gateEntries() []Entry {
 		{"gate/full", ExitFailed, "There is not enough space for a bundle, of which nothing was copied, or for the database, in which nothing was changed.", "free space, or move the data directory to a larger disk"},
 		{"receive/no-bundle", ExitUsage, "A folder holds no bundle.", ""},
 		{"receive/incomplete", ExitIncomplete, "Other volumes of the bundle have not come yet.", ""},
+		{"receive/lacking", ExitIncomplete, "The set of volumes has come, and content of the bundle that it does not bring is lacking.", "packhof-gate want CASE FILE"},
+		{"receive/unreadable", ExitDamaged, "A medium gives errors when it is read.", "try again; else copy the file from its original again"},
 		{"receive/path", ExitUsage, "The path of a medium is not UTF-8, so that it cannot be told to the gate.", "mount the medium with iocharset=utf8, or copy the file to a name of plain letters"},
 		{"receive/several", ExitUsage, "A folder holds several bundles, and which is meant is not said.", ""},
 		{"serve/address", ExitFailed, "The address to serve at cannot be had.", ""},
