@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"context"
 	"path/filepath"
 
 	"github.com/packhof/packhof/bundle"
@@ -10,16 +11,22 @@ import (
 type DryRun struct {
 	Channel   string `json:"channel"`
 	Serial    int64  `json:"serial"`
-	Path      string `json:"path"`
+	Path      string `json:"path"` // of the first volume, if all goes into one
 	Artifacts int    `json:"artifacts"`
-	Bytes     int64  `json:"bytes"` // about: content shared by artifacts counts for each, SBOMs not at all
+	Bytes     int64  `json:"bytes"` // exact where the volumes are known; else about: content shared by artifacts counts for each, SBOMs not at all
 	Fetch     int64  `json:"fetch"` // of these, what the store lacks
 	Free      int64  `json:"free"`
+
+	// Of a serial whose manifest is here, the volumes are known to the byte.
+	Sealed   bool             `json:"sealedBefore"`
+	Volumes  []bundle.Written `json:"volumes"`
+	Complete bool             `json:"complete"` // the set would bring all content
+	Sizes    []int64          `json:"volumeSizes,omitempty"`
 }
 
 // DryRun checks everything that can be checked without fetching, sealing or
 // writing.
-func (e *Exporter) DryRun(l *Lock, dir string) (*DryRun, error) {
+func (e *Exporter) DryRun(ctx context.Context, l *Lock, dir string) (*DryRun, error) {
 	if err := e.check(l); err != nil {
 		return nil, err
 	}
@@ -27,7 +34,10 @@ func (e *Exporter) DryRun(l *Lock, dir string) (*DryRun, error) {
 		return nil, err
 	}
 	name := bundle.BaseName(&bundle.Manifest{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial}) + ".tar"
-	d := &DryRun{Channel: l.Channel, Serial: l.Serial, Path: filepath.Join(dir, name), Artifacts: len(l.Artifacts)}
+	d := &DryRun{
+		Channel: l.Channel, Serial: l.Serial, Path: filepath.Join(dir, name), Artifacts: len(l.Artifacts),
+		Volumes: []bundle.Written{}, Complete: e.Want == nil && len(e.Since) == 0, Sizes: e.VolumeSizes,
+	}
 	for _, p := range l.Artifacts {
 		d.Bytes += p.Bytes
 	}
@@ -36,6 +46,42 @@ func (e *Exporter) DryRun(l *Lock, dir string) (*DryRun, error) {
 		return nil, err
 	}
 	d.Fetch = missing.about()
+	if err := e.foresee(ctx, l, dir, d); err != nil {
+		return nil, err
+	}
 	d.Free, err = bundle.FreeSpace(dir)
 	return d, err
+}
+
+// foresee plans the volumes of a serial that was sealed before, as the export
+// would.
+func (e *Exporter) foresee(ctx context.Context, l *Lock, dir string, d *DryRun) error {
+	sealed, manifest, err := e.sealedManifest(l)
+	d.Sealed = sealed
+	if err != nil || manifest == nil {
+		return err
+	}
+	head, err := e.head(ctx, l, manifest)
+	if err != nil {
+		return err
+	}
+	set, err := e.planSet(head, dir, l)
+	if err != nil {
+		return err
+	}
+	numbers, err := e.numbers(set)
+	if err != nil {
+		return err
+	}
+	d.Bytes, d.Complete = 0, set.IsComplete()
+	for _, n := range numbers {
+		v, err := set.Volume(n)
+		if err != nil {
+			return err
+		}
+		d.Volumes = append(d.Volumes, bundle.Written{Path: filepath.Join(dir, v.FileName()), Size: v.Size()})
+		d.Bytes += v.Size()
+	}
+	d.Path = d.Volumes[0].Path
+	return nil
 }

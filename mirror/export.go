@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
@@ -93,15 +92,8 @@ func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) 
 	if err := e.prove(head); err != nil {
 		return err
 	}
-	only, err := e.only(manifest)
+	set, err := e.planSet(head, dir, l)
 	if err != nil {
-		return err
-	}
-	set, err := bundle.PlanSet(head, bundle.SetOptions{Limits: e.VolumeSizes, Only: only})
-	if err != nil {
-		return err
-	}
-	if err := checkTarget(set, dir, head, l); err != nil {
 		return err
 	}
 	if err := e.seal(l, head.Digest()); err != nil {
@@ -185,23 +177,10 @@ func (e *Exporter) trustOf(l *Lock) (bundle.Head, error) {
 // is new, or when the store lost documents of it and they have to be made
 // again; the ledger then makes sure that they come out the same.
 func (e *Exporter) sealed(ctx context.Context, l *Lock, s *Summary) ([]byte, error) {
-	entry, ok := e.Ledger.Find(l.Epoch, l.Serial)
-	if !ok {
-		return nil, nil
-	}
-	digest, err := l.Digest()
-	if err != nil {
-		return nil, err
-	}
-	if digest != entry.Lock {
-		return nil, serialChanged(l.Serial, "lock", entry.Lock, digest)
-	}
-	s.Resealed = true
-	b, err := e.Store.ReadAll(entry.Manifest, bundle.MaxManifestSize)
-	if isMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
+	var b []byte
+	var err error
+	s.Resealed, b, err = e.sealedManifest(l)
+	if err != nil || b == nil {
 		return nil, err // a rotten one is dropped by heal, and made again the next time
 	}
 	complete, err := e.bringBack(ctx, l, b)
@@ -209,6 +188,27 @@ func (e *Exporter) sealed(ctx context.Context, l *Lock, s *Summary) ([]byte, err
 		return nil, err
 	}
 	return b, nil
+}
+
+// sealedManifest tells whether the serial of a lock was sealed before, and gives
+// its manifest where the store still has it.
+func (e *Exporter) sealedManifest(l *Lock) (sealed bool, manifest []byte, err error) {
+	entry, ok := e.Ledger.Find(l.Epoch, l.Serial)
+	if !ok {
+		return false, nil, nil
+	}
+	digest, err := l.Digest()
+	if err != nil {
+		return true, nil, err
+	}
+	if digest != entry.Lock {
+		return true, nil, serialChanged(l.Serial, "lock", entry.Lock, digest)
+	}
+	b, err := e.Store.ReadAll(entry.Manifest, bundle.MaxManifestSize)
+	if isMissing(err) {
+		return true, nil, nil
+	}
+	return true, b, err
 }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
@@ -305,38 +305,6 @@ func (e *Exporter) prove(head bundle.Head) error {
 		if _, err := sealed.Verify(trust, e.Now); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// checkTarget refuses to replace a bundle of the same serial that has another
-// manifest: somebody may have carried it away already.
-func checkTarget(set *bundle.SetPlan, dir string, head bundle.Head, l *Lock) error {
-	for _, path := range set.Paths(dir) {
-		if err := checkVolumeTarget(path, head, l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkVolumeTarget(path string, head bundle.Head, l *Lock) error {
-	if _, err := os.Lstat(path); isMissing(err) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	there, err := bundle.OpenFile(path)
-	if there == nil {
-		return problem.New("medium/taken", "%s is there and is no bundle: %w", path, err).Hint("remove it, or write to another folder with --to")
-	}
-	other := there.Head()
-	if err := there.Close(); err != nil {
-		return err
-	}
-	if other := other.Digest(); other != head.Digest() {
-		return serialChanged(l.Serial, "manifest", other, head.Digest()).
-			With("found:   " + path).Hint("keep that bundle; bring the newest packhof.ledger back from version control, then  packhof plan")
 	}
 	return nil
 }

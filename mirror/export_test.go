@@ -289,11 +289,11 @@ func TestDryRun(t *testing.T) {
 	y := newYard(t)
 	l := y.plan(t)
 	dir := t.TempDir()
-	d, err := y.exporter(t).DryRun(l, dir)
+	d, err := y.exporter(t).DryRun(t.Context(), l, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &mirror.DryRun{Channel: channel, Serial: 1, Path: filepath.Join(dir, "plant-7-000001.tar"), Artifacts: 2, Bytes: l.Artifacts[0].Bytes + l.Artifacts[1].Bytes, Free: d.Free}
+	want := &mirror.DryRun{Channel: channel, Serial: 1, Path: filepath.Join(dir, "plant-7-000001.tar"), Artifacts: 2, Bytes: l.Artifacts[0].Bytes + l.Artifacts[1].Bytes, Free: d.Free, Volumes: []bundle.Written{}, Complete: true}
 	want.Fetch = want.Bytes
 	if diff := cmp.Diff(want, d); diff != "" || d.Free <= 0 {
 		t.Errorf("before (-want +got):\n%s", diff)
@@ -302,15 +302,15 @@ func TestDryRun(t *testing.T) {
 		t.Error("a dry run did something")
 	}
 	y.export(t, l)
-	if d, err = y.exporter(t).DryRun(l, dir); err != nil || d.Fetch != 0 {
+	if d, err = y.exporter(t).DryRun(t.Context(), l, dir); err != nil || d.Fetch != 0 {
 		t.Errorf("after an export %d bytes would be fetched, %v", d.Fetch, err)
 	}
 	remove(t, y.store.Path(cas.DigestOf([]byte("about a"))))
-	if d, err = y.exporter(t).DryRun(l, dir); err != nil || d.Fetch != int64(len("about a")) {
+	if d, err = y.exporter(t).DryRun(t.Context(), l, dir); err != nil || d.Fetch != int64(len("about a")) {
 		t.Errorf("with a blob of a lost %d bytes would be fetched, %v", d.Fetch, err)
 	}
 	l.Channel = "plant-8"
-	_, err = y.exporter(t).DryRun(l, dir)
+	_, err = y.exporter(t).DryRun(t.Context(), l, dir)
 	wantCode(t, "another channel", err, "lock/foreign")
 }
 

@@ -20,7 +20,7 @@ func TestStoreIsTooSmall(t *testing.T) {
 	dir := t.TempDir()
 	for name, do := range map[string]func() error{
 		"export":  func() error { _, err := y.exporter(t).Export(t.Context(), l, dir); return err },
-		"dry run": func() error { _, err := y.exporter(t).DryRun(l, dir); return err },
+		"dry run": func() error { _, err := y.exporter(t).DryRun(t.Context(), l, dir); return err },
 	} {
 		err := do()
 		wantCode(t, name, err, "disk/full")
@@ -42,7 +42,7 @@ func TestSharedContentIsFetchedOnce(t *testing.T) {
 	y.export(t, l)
 	shared := testkit.Bytes("values", 5000)
 	remove(t, y.store.Path(cas.DigestOf(shared)))
-	d, err := y.exporter(t).DryRun(l, t.TempDir())
+	d, err := y.exporter(t).DryRun(t.Context(), l, t.TempDir())
 	if err != nil || d.Fetch != int64(len(shared)) {
 		t.Errorf("%d bytes would be fetched, %v", d.Fetch, err)
 	}

@@ -64,7 +64,7 @@ func (e *Exporter) lackedBy(r *bundle.Receipt, m *bundle.Manifest, digest cas.Di
 	case bundle.HoldsAll:
 		return nil, nil
 	case bundle.HoldsPart:
-		return lacks, nil
+		return bundle.Provable(m, lacks), nil
 	}
 	held, err := e.heldBy(r)
 	if err != nil {

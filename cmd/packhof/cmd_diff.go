@@ -17,7 +17,8 @@ func newDiff(p *project) *cobra.Command {
 		Use:   "diff OLD NEW",
 		Short: "Show what changes from one bundle to another",
 		Long: `Show which artifacts were added, updated and removed between two bundles, and
-how many bytes a gate that holds OLD still needs. Both must be genuine.`,
+how many bytes a gate that holds OLD still needs. Both must be genuine; each is
+a file, or a folder that holds the volumes of one bundle.`,
 		Example: `  packhof diff sent/plant-7-000041.tar sent/plant-7-000042.tar
   packhof diff --all -o json sent/plant-7-000041.tar sent/plant-7-000042.tar`,
 		Args: cli.Needs("the old bundle", "the new one"),
@@ -78,9 +79,9 @@ func (p *project) genuineManifest(path, trust string) (m *bundle.Manifest, err e
 	if err != nil {
 		return nil, err
 	}
-	sealed, damage := bundle.OpenFile(path)
-	if sealed == nil {
-		return nil, damage
+	sealed, err := oneBundle([]string{path})
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	b, err := p.genuine(sealed, folder)

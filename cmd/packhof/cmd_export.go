@@ -2,15 +2,16 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/mirror"
@@ -76,7 +77,9 @@ func newResend(p *project) *cobra.Command {
 		Short: "Write a sealed serial again, or some of its volumes",
 		Long: `Write a serial that was sealed before once more, with the same bytes: all of
 it, single volumes that were lost, or what a gate lacks. What packhof.lock and
-packhof.yaml say by now does not matter.`,
+packhof.yaml say by now does not matter. What a want list asks for is sent in
+whole chunks of 64 MiB, and blobs of up to 64 MiB whole: that much can be proven
+alone.`,
 		Example: `  packhof resend --serial 42 --volume 3 --to /media/usb
   packhof resend --want want.json --to /media/usb`,
 		Args: cli.Needs(),
@@ -88,6 +91,7 @@ packhof.yaml say by now does not matter.`,
 	flags.IntSliceVar(&o.volumes, "volume", nil, "`number` of a volume to write; default: all of them")
 	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file; default: as the last time")
 	o.partFlags(flags)
+	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	flags.BoolVar(&o.noReadback, "no-readback", false, "do not read the bundle back from the medium")
 	return c
 }
@@ -125,6 +129,10 @@ func (p *project) lockFor(e *mirror.Exporter, o exportOptions) (*mirror.Lock, er
 }
 
 func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
+	sizes, err := volumeSizes(o.volumeSize)
+	if err != nil {
+		return err
+	}
 	if err := p.load(); err != nil {
 		return err
 	}
@@ -141,17 +149,12 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, releaseTarget()) }()
-	e := &mirror.Exporter{Warn: p.warn, Store: store, Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback, Volumes: o.volumes}
+	e := &mirror.Exporter{Warn: p.warn, Store: store, Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback, Volumes: o.volumes, VolumeSizes: sizes}
 	if e.Trust, err = p.trust(); err != nil {
 		return err
 	}
 	if e.Ledger, err = mirror.OpenLedger(p.ledgerPath(), p.spec.Channel); err != nil {
 		return err
-	}
-	if o.volumeSize != "" {
-		if e.VolumeSizes, err = bundle.ParseVolumeSizes(o.volumeSize); err != nil {
-			return err
-		}
 	}
 	lock, err := p.lockFor(e, o)
 	if err != nil {
@@ -175,7 +178,7 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 	}
 	e.Progress = shown{progress}
 	if o.dryRun {
-		return p.printDryRun(e, lock, o.to)
+		return p.printDryRun(c.Context(), e, lock, o.to)
 	}
 	summary, err := e.Export(c.Context(), lock, o.to)
 	progress.Close()
@@ -185,16 +188,45 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 	return p.printSummary(summary)
 }
 
-func (p *project) printDryRun(e *mirror.Exporter, l *mirror.Lock, dir string) error {
-	d, err := e.DryRun(l, dir)
+func (p *project) printDryRun(ctx context.Context, e *mirror.Exporter, l *mirror.Lock, dir string) error {
+	d, err := e.DryRun(ctx, l, dir)
 	if err != nil {
 		return err
 	}
 	return p.app.Print("ExportDryRun", d, func(w io.Writer) {
-		fmt.Fprintf(w, "would write serial %d of %s to %s: %s, about %s\n", d.Serial, d.Channel, d.Path, cli.Count(d.Artifacts, "artifact"), cli.Bytes(d.Bytes))
+		printPlanned(w, d, dir)
 		fmt.Fprintf(w, "would fetch about %s; free there: %s\n", cli.Bytes(d.Fetch), cli.Bytes(d.Free))
 		fmt.Fprintln(w, "dry run: nothing was fetched, sealed or written")
 	})
+}
+
+// printPlanned says which files an export would write, as far as that is known
+// before the manifest is made.
+func printPlanned(w io.Writer, d *mirror.DryRun, dir string) {
+	what := fmt.Sprintf("serial %d of %s", d.Serial, d.Channel)
+	artifacts := cli.Count(d.Artifacts, "artifact")
+	switch {
+	case len(d.Volumes) > 0:
+		fmt.Fprintf(w, "would write %s, as it was sealed: %s, %s\n", what, artifacts, cli.Bytes(d.Bytes))
+		for _, v := range d.Volumes {
+			fmt.Fprintf(w, "would write %s  (%s)\n", v.Path, cli.Bytes(v.Size))
+		}
+	case len(d.Sizes) > 0:
+		var sizes []string
+		for _, n := range d.Sizes {
+			sizes = append(sizes, cli.Bytes(n))
+		}
+		fmt.Fprintf(w, "would write %s to %s: %s, about %s, in volumes of at most %s\n", what, dir, artifacts, cli.Bytes(d.Bytes), strings.Join(sizes, ", then "))
+	default:
+		fmt.Fprintf(w, "would write %s to %s: %s, about %s\n", what, d.Path, artifacts, cli.Bytes(d.Bytes))
+	}
+	switch {
+	case d.Complete:
+	case len(d.Volumes) > 0:
+		fmt.Fprintln(w, "the set would bring a part of the content: what the gate has by its own word is left out")
+	default:
+		fmt.Fprintln(w, "what the gate has by its own word would be left out; how much that is shows when the manifest is made")
+	}
 }
 
 func (p *project) printSummary(s *mirror.Summary) error {
@@ -224,6 +256,6 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		if s.Resealed {
 			state = "sealed before; the same bytes (to send what has changed since: packhof plan)"
 		}
-		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nnext:  packhof verify %s\n", s.Serial, s.Channel, state, s.Manifest, next)
+		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nset %s\nnext:  packhof verify %s\n", s.Serial, s.Channel, state, s.Manifest, s.Set.Short(), next)
 	})
 }

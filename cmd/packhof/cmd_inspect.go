@@ -18,7 +18,8 @@ func newInspect(p *project) *cobra.Command {
 		Short: "Show what a bundle says of itself, from its head",
 		Long: `Show what is in a bundle, in seconds whatever its size: only its head is read.
 Whether it is genuine is judged where there is a trust root, and else not
-checked; no content is proven. To prove every byte:  packhof verify`,
+checked; no content is proven. To prove every byte:  packhof verify
+BUNDLE is a file, or a folder that holds the volumes of one bundle.`,
 		Example: `  packhof inspect /media/usb/plant-7-000042.tar
   packhof inspect --trust trust -o json /media/usb/plant-7-000042.tar`,
 		Args: cli.Needs("the bundle"),
@@ -38,11 +39,12 @@ type bundleDocument struct {
 }
 
 func runInspect(p *project, path, trust string) error {
-	sealed, damage := bundle.OpenFile(path)
-	if sealed == nil {
-		return damage
+	sealed, err := oneBundle([]string{path})
+	if err != nil {
+		return err
 	}
 	defer func() { _ = sealed.Close() }() // opened for reading only
+	damage := damageOf(sealed)
 	claims, err := sealed.Claims()
 	if err != nil {
 		return err

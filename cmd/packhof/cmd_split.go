@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,11 +80,9 @@ type reshipDocument struct {
 }
 
 func runReship(p *project, ctx context.Context, paths []string, o reshipOptions) (err error) {
-	var limits []int64
-	if o.size != "" {
-		if limits, err = bundle.ParseVolumeSizes(o.size); err != nil {
-			return err
-		}
+	limits, err := volumeSizes(o.size)
+	if err != nil {
+		return err
 	}
 	if info, err := os.Stat(o.to); err != nil || !info.IsDir() {
 		return problem.New("usage", "%s is not a folder to write to", o.to).Hint("mount the medium there, or make the folder: mkdir %s", o.to)
@@ -111,9 +110,39 @@ func runReship(p *project, ctx context.Context, paths []string, o reshipOptions)
 	return p.app.Print("VolumeSet", doc, doc.table)
 }
 
+// leastVolume is the smallest size of volumes that can be asked for: less has
+// hardly any room beside what every volume begins with.
+const leastVolume = 64 << 10
+
+// volumeSizes reads the flag --volume-size; none stands for one volume of any
+// size.
+func volumeSizes(text string) ([]int64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	sizes, err := bundle.ParseVolumeSizes(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range sizes {
+		if n < leastVolume {
+			return nil, problem.New("volume/too-small", "volumes of %d bytes are too small: nearly all of each would be what every volume begins with", n).
+				With(fmt.Sprintf("at least:  %d bytes", leastVolume)).Hint("choose larger volumes with --volume-size")
+		}
+	}
+	return sizes, nil
+}
+
+// besideVolumes tells files that export writes, or a second signer puts, beside
+// volumes, so that all of them can be named at once (disk/*). What counts of
+// them is found beside the volumes.
+func besideVolumes(path string) bool {
+	return strings.HasSuffix(path, ".packhof.json") || strings.HasSuffix(path, ".sigstore.json")
+}
+
 // oneBundle finds the one bundle whose volumes lie at the paths.
 func oneBundle(paths []string) (*bundle.Sealed, error) {
-	found, err := bundle.Find(paths...)
+	found, err := bundle.Find(slices.DeleteFunc(slices.Clone(paths), besideVolumes)...)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +164,22 @@ func oneBundle(paths []string) (*bundle.Sealed, error) {
 		closed = append(closed, s.Close())
 	}
 	return nil, errors.Join(append([]error{p}, closed...)...)
+}
+
+// damageOf is what is wrong with the volumes as files. Somebody who only looks at
+// the head is told of it, too.
+func damageOf(s *bundle.Sealed) error {
+	var damage []error
+	for _, path := range s.Paths() {
+		again, err := bundle.OpenFile(path)
+		if again != nil {
+			err = errors.Join(err, again.Close())
+		}
+		if err != nil && len(damage) < maxNamed {
+			damage = append(damage, err)
+		}
+	}
+	return errors.Join(damage...)
 }
 
 // maxNamed is how many of many things a message names.

@@ -32,7 +32,8 @@ func newVerify(p *project) *cobra.Command {
 manifest) and whole (every byte is the one that the manifest promises).
 
 A bundle may come as several volumes, with any names. Name them all, or the
-folder that they are in; a part of them is checked as far as it goes.
+folder that they are in; a part of them is checked as far as it goes. Manifests
+and signatures that lie beside them may be named too (/media/usb/*).
 
 EXIT STATUS
    0  genuine, and every byte that is here is the right one
@@ -60,8 +61,35 @@ type verifyDocument struct {
 	Serial   int64                `json:"serial"`
 	Volumes  []bundle.VolumeState `json:"volumes"`
 	Missing  []int                `json:"missing"` // numbers of the volumes of these sets that are not here
+	Sets     []setState           `json:"sets"`
 	Lacking  int64                `json:"lacking"` // bytes of the bundle that are in no volume here
 	Checks   []check              `json:"checks"`
+}
+
+// setState is a volume set of which volumes are here.
+type setState struct {
+	Set     bundle.Digest `json:"set"`
+	Count   int           `json:"count"`
+	Missing []int         `json:"missing"` // numbers of its volumes that are not here
+}
+
+// setsOf counts volumes set by set: a number means nothing without its set.
+func setsOf(volumes []bundle.VolumeState) []setState {
+	sets := []setState{}
+	for i := 0; i < len(volumes); {
+		s := setState{Set: volumes[i].Set, Count: volumes[i].Count, Missing: []int{}}
+		here := map[int]bool{}
+		for ; i < len(volumes) && volumes[i].Set == s.Set; i++ {
+			here[volumes[i].Number] = true
+		}
+		for n := 1; n <= s.Count; n++ {
+			if !here[n] {
+				s.Missing = append(s.Missing, n)
+			}
+		}
+		sets = append(sets, s)
+	}
+	return sets
 }
 
 type check struct {
@@ -95,7 +123,7 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	if o.showCosign {
-		return p.printCosign(sealed, folder, paths)
+		return p.printCosign(sealed, folder, sealed.Paths())
 	}
 	b, err := p.genuine(sealed, folder)
 	if err != nil {
@@ -128,6 +156,7 @@ func verification(b *bundle.Bundle, path string) verifyDocument {
 		File: path, OK: true, Manifest: b.Digest(), Channel: m.Channel, Serial: m.Serial,
 		Volumes: b.Volumes(), Missing: b.MissingVolumes(), Lacking: lacking(b),
 	}
+	doc.Sets = setsOf(doc.Volumes)
 	lacks := b.Lacks()
 	container, blobs := "strict profile, complete, in the one order", fmt.Sprintf("%d of %d, %s", m.Totals.Files, m.Totals.Files, cli.Bytes(m.Totals.Bytes))
 	artifacts := fmt.Sprintf("%d, each whole from its root", len(m.Artifacts))
@@ -150,22 +179,32 @@ func verification(b *bundle.Bundle, path string) verifyDocument {
 
 func (d verifyDocument) table(w io.Writer) {
 	switch {
+	case d.Lacking == 0:
+		fmt.Fprintf(w, "genuine and whole: %s, serial %d\n", d.Channel, d.Serial)
 	case len(d.Missing) > 0:
 		fmt.Fprintf(w, "genuine, and sound as far as it is here: %s, serial %d\n", d.Channel, d.Serial)
-	case d.Lacking > 0:
-		fmt.Fprintf(w, "genuine, and this set is whole: %s, serial %d\n", d.Channel, d.Serial)
 	default:
-		fmt.Fprintf(w, "genuine and whole: %s, serial %d\n", d.Channel, d.Serial)
+		fmt.Fprintf(w, "genuine, and this set is whole: %s, serial %d\n", d.Channel, d.Serial)
 	}
 	rows := [][]string{}
 	for _, c := range d.Checks {
 		rows = append(rows, []string{"  " + c.Name, c.Result, c.Detail})
 	}
 	cli.Table(w, rows)
-	switch {
-	case len(d.Missing) > 0:
-		fmt.Fprintf(w, "not here: volume %s of %d, with what is lacking\n", bundle.NumbersText(d.Missing), d.Volumes[0].Count)
-	case d.Lacking > 0:
+	if d.Lacking == 0 {
+		return // whichever volumes it is in
+	}
+	for _, s := range d.Sets {
+		if len(s.Missing) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "not here: volume %s of %d", bundle.NumbersText(s.Missing), s.Count)
+		if len(d.Sets) > 1 {
+			fmt.Fprintf(w, " of the set %s", s.Set.Short())
+		}
+		fmt.Fprintln(w)
+	}
+	if len(d.Missing) == 0 {
 		fmt.Fprintf(w, "the set brings a part: %s of the bundle come with other sets, or are at the gate\n", cli.Bytes(d.Lacking))
 	}
 }

@@ -119,7 +119,8 @@ func commandFailures() []failure {
 		wrong("inspect nothing", nil, 1, "file/missing", "inspect", "plant-1-000009.tar"),
 		wrong("verify nothing", nil, 1, "file/missing", "verify", "plant-1-000009.tar"),
 		wrong("diff of nothing", nil, 1, "file/missing", "diff", "plant-1-000008.tar", "plant-1-000009.tar"),
-		wrong("inspect a folder", nil, 2, "volume/not-a-file", "inspect", "notes"),
+		wrong("inspect a folder", nil, 2, "volume/none", "inspect", "notes"),
+		wrong("inspect a device", nil, 2, "volume/not-a-file", "inspect", "/dev/null"),
 	}
 }
 

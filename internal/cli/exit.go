@@ -57,7 +57,7 @@ func ExitCodes() []ExitMeaning {
 		{ExitOK, "everything went well"},
 		{ExitFailed, "failed"},
 		{ExitUsage, "the command line or a configuration file is wrong"},
-		{ExitIncomplete, "some artifacts could not be had; nothing was sealed"},
+		{ExitIncomplete, "artifacts (nothing was sealed) or volumes of a bundle are missing"},
 		{ExitNotLoggedIn, "a server wants credentials, or does not accept them"},
 		{ExitNotGenuine, "not genuine: a signature or the trust root does not hold"},
 		{ExitDamaged, "damaged: bytes are missing or not the promised ones"},
