@@ -93,9 +93,9 @@ func TestDoctorOfAGateThatCannotBeOpened(t *testing.T) {
 func TestUnjudgedIsRejectedByAScript(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.Write("notes/large.bin", string(testkit.Bytes("large", 50<<10)))
+	l.Write("notes/large.bin", string(testkit.Bytes("large", 100<<10)))
 	l.mustPackhof("plan")
-	l.mustPackhof("export", "--no-scan", "--to", "medium", "--volume-size", "40KiB")
+	l.mustPackhof("export", "--no-scan", "--to", "medium", "--volume-size", "64KiB")
 	if o := l.run("receive", "medium/plant-1-000001.v0002.tar"); o.Exit != 3 { // other volumes are missing, so nobody judges it
 		t.Fatalf("exit %d\n%s", o.Exit, o.Stderr)
 	}
