@@ -98,33 +98,64 @@ func inTurn(observe func(int64)) func(int64) {
 }
 
 // runInOrder runs steps on several cores and gives the error of the first step
-// that failed, the one that a single core would have met.
+// that fails, the one that a single core would have met: after a failure the
+// steps before it are still brought to their end, and those behind it are not.
 func runInOrder(ctx context.Context, jobs int, steps []func(context.Context) error) error {
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	failed := make([]error, len(steps))
-	group, inner := errgroup.WithContext(ctx)
+	r := ordered{first: len(steps), running: map[int]context.CancelFunc{}}
+	var group errgroup.Group
 	group.SetLimit(jobs)
 	for i, step := range steps {
 		group.Go(func() error {
-			if inner.Err() != nil {
-				return nil // the reason is told by whoever failed
+			inner, wanted := r.begin(ctx, i)
+			if wanted {
+				r.end(i, step(inner))
 			}
-			failed[i] = step(inner)
-			return failed[i]
+			return nil
 		})
 	}
-	err := group.Wait()
-	for _, f := range failed {
-		if f != nil && !errors.Is(f, context.Canceled) {
-			return f
-		}
-	}
+	_ = group.Wait() // the steps report to r
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return err
+	return r.err
+}
+
+// ordered knows which step failed first, by its place and not by the clock.
+type ordered struct {
+	mu      sync.Mutex
+	first   int // place of the first step that failed so far
+	err     error
+	running map[int]context.CancelFunc
+}
+
+func (r *ordered) begin(ctx context.Context, i int) (context.Context, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i > r.first || ctx.Err() != nil {
+		return nil, false
+	}
+	inner, cancel := context.WithCancel(ctx)
+	r.running[i] = cancel
+	return inner, true
+}
+
+func (r *ordered) end(i int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[i]()
+	delete(r.running, i)
+	if err == nil || i > r.first {
+		return
+	}
+	r.first, r.err = i, err
+	for j, cancel := range r.running {
+		if j > i {
+			cancel()
+		}
+	}
 }
 
 // checker collects what has to be hashed.
