@@ -114,6 +114,9 @@ func (g *Gate) WantList(ctx context.Context, by Actor, id CaseID) ([]byte, error
 	if err := by.needs(MayReceive); err != nil {
 		return nil, err
 	}
+	if _, err := rowOf(ctx, g.db.read, id); err != nil {
+		return nil, err
+	}
 	v, err := g.bundleOf(ctx, g.db.read, id)
 	if err != nil {
 		return nil, err
@@ -145,9 +148,6 @@ func (k *receiptKey) SignDigest(_ context.Context, digest [32]byte) ([]byte, err
 func (g *Gate) receiptSigner() (*receiptKey, error) {
 	path := filepath.Join(g.dir, dirKeys, fileReceiptKey)
 	b, err := os.ReadFile(path)
-	if _, err := rowOf(ctx, g.db.read, id); err != nil {
-		return nil, err
-	}
 	if err != nil {
 		return nil, err
 	}
