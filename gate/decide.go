@@ -14,12 +14,14 @@ import (
 // MaxReason is how long the reason of a decision may be, in bytes.
 const MaxReason = 4000
 
-// Review gives what is to be decided on, and what was.
+// Review gives what is to be decided on, and what was. As long as a decision
+// can follow, it says what holds now: where that is not what was judged, the
+// case is judged again, and approvals of before no longer count.
 func (g *Gate) Review(ctx context.Context, by Actor, id CaseID) (*ReviewPage, error) {
 	if err := by.needs(MayRead); err != nil {
 		return nil, err
 	}
-	r, err := rowOf(ctx, g.db.read, id)
+	r, err := g.upToDate(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -38,16 +40,17 @@ func decisionsOf(ctx context.Context, q queryer, r *row) ([]Decision, error) {
 	list, err := rowsOf(ctx, q, func(s scanner) (Decision, error) {
 		var d Decision
 		var at int64
-		err := s.Scan(&d.Actor, &d.Choice, &d.Reason, &d.Review, &at)
-		d.At, d.Counts = fromSeconds(at), d.Review == r.reviewDigest
+		err := s.Scan(&d.Actor, &d.Choice, &d.Reason, &d.Bound, &at)
+		d.At, d.Counts = fromSeconds(at), d.Bound == r.reviewDigest
 		return d, err
 	}, `SELECT actor, choice, reason, review, at FROM decision WHERE case_id = ? ORDER BY at, actor`, r.ID)
 	return append([]Decision{}, list...), err
 }
 
 // Decide records what somebody decided about the review with this digest, the
-// one that was on their page. Approving binds to it: when bundle, policy,
-// findings or plan change, the approval is void. Nobody decides about what they
+// one that was on their page. Approving binds to it: the case is judged again
+// before, so that it is what holds now, and when bundle, policy, findings or
+// plan change, the approval is void. Nobody decides about what they
 // brought in, and everybody counts once. What is not judged yet has the empty
 // review, and can be rejected.
 func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, review, reason string) (*Case, error) {
@@ -57,6 +60,11 @@ func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, r
 	reason = strings.TrimSpace(reason)
 	if err := CheckReason(reason); err != nil {
 		return nil, err
+	}
+	if choice == Approve {
+		if err := g.stillSays(ctx, by, id, review); err != nil {
+			return nil, err
+		}
 	}
 	err := g.step(ctx, "decide", func(t *tx) error {
 		r, err := rowOf(ctx, t, id)
@@ -214,6 +222,9 @@ func approvalsOf(ctx context.Context, q queryer, r *row) (int, error) {
 	return count, err
 }
 
+// codeWaiting marks a case that too few people have approved.
+const codeWaiting = "case/waiting"
+
 // ready tells whether a case may be loaded, and if not, why: it is never true
 // because nothing was found against it. The audit log has to vouch for the rows
 // that say so, and for the accounts of those who approved; approvals are what
@@ -242,7 +253,7 @@ func (g *Gate) ready(ctx context.Context, q queryer, r *row, approvals int) (rea
 		return false, err
 	}
 	if count < approvals {
-		return false, problem.New("case/waiting", "case %d waits for approval", r.ID).
+		return false, problem.New(codeWaiting, "case %d waits for approval", r.ID).
 			With(fmt.Sprintf("approvals:  %d of %d", count, approvals)).Hint("packhof-gate approve %d --as NAME", r.ID)
 	}
 	return true, nil

@@ -42,3 +42,14 @@ func FillDisk(ctx context.Context, g *Gate) error {
 	_, err := g.db.write.ExecContext(ctx, fmt.Sprintf(`PRAGMA max_page_count = %d`, pages))
 	return err
 }
+
+// Listed tells which of several bundles a receipt can list, by how much each of
+// them lacks.
+func Listed(lacks ...int) []bool {
+	left := room(mostLacks)
+	var listed []bool
+	for _, n := range lacks {
+		listed = append(listed, left.take(n))
+	}
+	return listed
+}

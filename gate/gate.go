@@ -65,6 +65,7 @@ type Gate struct {
 	busy   caseLocks
 	login  attempts
 	lists  listCache
+	seen   seenReviews
 	logs   logCheck
 }
 

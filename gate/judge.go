@@ -142,9 +142,8 @@ func (g *Gate) reportsOf(ctx context.Context, q queryer, id CaseID, b *bundle.Bu
 // statement is a bundle with all that is to be judged about it.
 type statement struct {
 	vouched
-	input  *policy.Input
-	held   []facts.Held
-	gap    []int64
+	input *policy.Input
+	surroundings
 	proven provenBlobs
 }
 
@@ -165,10 +164,7 @@ func (g *Gate) state(ctx context.Context, q queryer, r *row) (*statement, error)
 	if err != nil {
 		return nil, err
 	}
-	if s.held, err = heldBy(ctx, q, r.Channel); err != nil {
-		return nil, err
-	}
-	if s.gap, err = gapBefore(ctx, q, v.bundle.Manifest(), r.ID); err != nil {
+	if s.surroundings, err = surroundingsOf(ctx, q, r.ID, v.bundle.Manifest()); err != nil {
 		return nil, err
 	}
 	s.input, err = facts.State(ctx, facts.Subject{

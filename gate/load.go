@@ -19,7 +19,8 @@ type PlannedDestination struct {
 }
 
 // Plan asks every destination what a release of the case would write. It
-// writes nothing, and is possible before anybody has approved.
+// writes nothing, and is possible before anybody has approved. Of a case that
+// is approved it checks before what its release checks.
 func (g *Gate) Plan(ctx context.Context, by Actor, id CaseID) ([]PlannedDestination, error) {
 	if err := by.needs(MayRead); err != nil {
 		return nil, err
@@ -30,6 +31,13 @@ func (g *Gate) Plan(ctx context.Context, by Actor, id CaseID) ([]PlannedDestinat
 	}
 	if len(r.review) == 0 {
 		return nil, problem.New("case/no-review", "case %d has not been judged: it is %s", id, r.State).Hint("packhof-gate show %d", id)
+	}
+	ready, why := g.ready(ctx, g.db.read, r, r.Needed)
+	if ready && r.State != Loaded {
+		why = g.foretold(ctx, r)
+	}
+	if why != nil && asProblem(why).Code != codeWaiting {
+		return nil, why
 	}
 	v, err := g.bundleOf(ctx, g.db.read, id)
 	if err != nil {
@@ -114,30 +122,66 @@ func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Pr
 // hour. Where the outcome is another one than was approved, the case goes back
 // to be decided anew; where there is no outcome, it stays as it is.
 func (g *Gate) recheck(ctx context.Context, by Actor, r *row) (*statement, error) {
+	s, decision, err := g.judgedNow(ctx, r)
+	if err != nil {
+		return nil, g.standsAgainst(ctx, by, r, err)
+	}
+	now, err := g.reviewNow(ctx, r, s, decision)
+	if err != nil {
+		return nil, err
+	}
+	if now == r.reviewDigest && !decision.Verdict.Blocks() {
+		return s, nil
+	}
+	approved := r.reviewDigest
+	if err := g.bindAnew(ctx, by, r, s, decision); err != nil {
+		return nil, err
+	}
+	if refusal := g.refusalOf(ctx, r.ID); refusal != nil {
+		return nil, refusal
+	}
+	return nil, changedSince(r.ID, approved, now)
+}
+
+// judgedNow is what a release checks of a bundle, whatever was approved. It
+// writes nothing.
+func (g *Gate) judgedNow(ctx context.Context, r *row) (*statement, *policy.Decision, error) {
 	s, err := g.state(ctx, g.db.read, r)
 	if err != nil {
-		return nil, g.standsAgainst(ctx, by, r, err)
+		return nil, nil, err
 	}
 	m := s.bundle.Manifest()
-	for _, err := range []error{g.checkAudience(m), checkExpiry(m, s.floor), checkEpoch(m, s.trust.Root()), checkKind(m)} {
+	for _, err := range []error{g.checkAudience(m), checkExpiry(m, s.floor), checkEpoch(m, s.trust.Root()), checkKind(m), g.everyArtifactHasAPlace(m)} {
 		if err != nil {
-			return nil, g.standsAgainst(ctx, by, r, err)
+			return nil, nil, err
 		}
 	}
-	if err := g.everyArtifactHasAPlace(m); err != nil {
-		return nil, g.standsAgainst(ctx, by, r, err)
-	}
-	decision, err := g.judge.Evaluate(ctx, s.input)
+	decision, err := g.verdict(ctx, s)
+	return s, decision, err
+}
+
+// foretold tells what a release of a case that is approved would find, before
+// it asks any destination. It writes nothing.
+func (g *Gate) foretold(ctx context.Context, r *row) error {
+	s, decision, err := g.judgedNow(ctx, r)
 	if err != nil {
-		return nil, g.standsAgainst(ctx, by, r, err)
+		return err
 	}
-	if decision.Verdict.Blocks() && decision.Verdict != policy.Deny {
-		return nil, g.standsAgainst(ctx, by, r, notDecided(decision))
+	now, err := g.reviewNow(ctx, r, s, decision)
+	switch {
+	case err != nil:
+		return err
+	case decision.Verdict.Blocks():
+		return denied(decision, r.ID, s.bundle.Manifest())
+	case now != r.reviewDigest:
+		return changedSince(r.ID, r.reviewDigest, now)
 	}
-	if same, why := g.unchanged(ctx, by, r, s, decision); !same {
-		return nil, why
-	}
-	return s, nil
+	return nil
+}
+
+func changedSince(id CaseID, approved, now string) error {
+	return problem.New("case/changed", "something changed since case %d was approved, so the approval no longer holds", id).
+		With("approved:  "+approved, "now:       "+now).Hint("look at it again: packhof-gate show %d", id)
 }
 
 // everyArtifactHasAPlace refuses to call something loaded that nobody could
@@ -150,32 +194,6 @@ func (g *Gate) everyArtifactHasAPlace(m *bundle.Manifest) error {
 		}
 	}
 	return nil
-}
-
-// unchanged compares with what was approved. What the policy denies is never
-// that, whatever was approved.
-func (g *Gate) unchanged(ctx context.Context, by Actor, r *row, s *statement, decision *policy.Decision) (same bool, why error) {
-	review, err := g.buildReview(ctx, g.db.read, r, s, decision)
-	if err != nil {
-		return false, err
-	}
-	document, err := canonical(review)
-	if err != nil {
-		return false, err
-	}
-	approved, now := r.reviewDigest, reviewDigest(document)
-	if now == approved && !decision.Verdict.Blocks() {
-		return true, nil
-	}
-	err = g.step(ctx, "decided-again", func(t *tx) error { return g.writeDecision(ctx, t, by, r, s, decision) })
-	if err != nil {
-		return false, err
-	}
-	if refusal := g.refusalOf(ctx, r.ID); refusal != nil {
-		return false, refusal
-	}
-	return false, problem.New("case/changed", "something changed since case %d was approved, so the approval no longer holds", r.ID).
-		With("approved:  "+approved, "now:       "+now).Hint("look at it again: packhof-gate show %d", r.ID)
 }
 
 // stillGood asks once more, in the last moment before something is written:
@@ -533,9 +551,7 @@ func (g *Gate) finish(ctx context.Context, by Actor, r *row, b *bundle.Bundle) e
 // hold replaces what the channel holds, unless a later serial was loaded
 // before.
 func (t *tx) hold(ctx context.Context, r *row, m *bundle.Manifest) error {
-	later, err := exists(ctx, t, `SELECT 1 FROM holding h JOIN cases c ON c.id = h.case_id
-		WHERE h.channel = ? AND (c.epoch > ? OR c.epoch = ? AND c.serial > ?) LIMIT 1`, m.Channel, m.Epoch, m.Epoch, m.Serial)
-	if err != nil || later {
+	if later, err := laterThan(ctx, t, m); err != nil || later != nil {
 		return err
 	}
 	if err := t.change(ctx, channelSubject(m.Channel)); err != nil {

@@ -6,8 +6,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
@@ -46,8 +48,9 @@ func (g *Gate) receiptChannels(ctx context.Context) ([]bundle.ReceiptChannel, er
 	if err != nil {
 		return nil, err
 	}
+	left := room(mostLacks)
 	for i := range channels {
-		if channels[i].Bundles, err = g.receiptBundles(ctx, channels[i].Channel); err != nil {
+		if channels[i].Bundles, err = g.receiptBundles(ctx, channels[i].Channel, &left); err != nil {
 			return nil, err
 		}
 	}
@@ -56,7 +59,7 @@ func (g *Gate) receiptChannels(ctx context.Context) ([]bundle.ReceiptChannel, er
 
 // receiptBundles tells, for every bundle of a channel that was accepted, how
 // much of it is here.
-func (g *Gate) receiptBundles(ctx context.Context, channel string) ([]bundle.ReceiptBundle, error) {
+func (g *Gate) receiptBundles(ctx context.Context, channel string, left *room) ([]bundle.ReceiptBundle, error) {
 	accepted, err := rowsOf(ctx, g.db.read, func(s scanner) (bundle.ReceiptBundle, error) {
 		b := bundle.ReceiptBundle{State: bundle.HoldsNone}
 		var manifest digestColumn
@@ -74,7 +77,7 @@ func (g *Gate) receiptBundles(ctx context.Context, channel string) ([]bundle.Rec
 			return nil, err
 		}
 		if r != nil {
-			if b.State, b.Lacks, err = g.holds(ctx, r); err != nil {
+			if b.State, b.Lacks, err = g.holds(ctx, r, left); err != nil {
 				return nil, err
 			}
 		}
@@ -87,15 +90,43 @@ func (g *Gate) receiptBundles(ctx context.Context, channel string) ([]bundle.Rec
 // none of it counts as held.
 const maxLacks = 10_000
 
+// mostLacks is how much may be lacking of all bundles together and be listed: a
+// receipt has a size to keep, and a bundle that finds no room counts as not held.
+const mostLacks = 50_000
+
+// room is how many pieces that are lacking a receipt can still list.
+type room int
+
+// take tells whether a bundle that lacks n pieces can be listed, and makes it so.
+func (r *room) take(n int) bool {
+	if n > maxLacks || n > int(*r) {
+		return false
+	}
+	*r -= room(n)
+	return true
+}
+
+// nobodyVouches tells whether an error says that a bundle is not one that the
+// gate trusts, any more; everything else is a failure of ours.
+func nobodyVouches(err error) bool {
+	if err == nil {
+		return false
+	}
+	var untrusted *signing.UntrustedError
+	var signed *signing.Error
+	code := asProblem(err).Code
+	return errors.As(err, &untrusted) || errors.As(err, &signed) || strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "signing/")
+}
+
 // holds tells how much of a case's content is here. A bundle that nobody vouches
 // for any more counts for nothing.
-func (g *Gate) holds(ctx context.Context, r *row) (bundle.Holding, []bundle.Piece, error) {
+func (g *Gate) holds(ctx context.Context, r *row, left *room) (bundle.Holding, []bundle.Piece, error) {
 	v, err := g.bundleOf(ctx, g.db.read, r.ID)
-	if err != nil {
-		if ctx.Err() != nil {
-			return "", nil, err
-		}
+	if nobodyVouches(err) {
 		return bundle.HoldsNone, nil, nil
+	}
+	if err != nil {
+		return "", nil, err
 	}
 	lacks, err := v.bundle.StoreLacks(g.store)
 	switch {
@@ -103,7 +134,7 @@ func (g *Gate) holds(ctx context.Context, r *row) (bundle.Holding, []bundle.Piec
 		return "", nil, err
 	case len(lacks) == 0:
 		return bundle.HoldsAll, nil, nil
-	case len(lacks) > maxLacks:
+	case !left.take(len(lacks)):
 		return bundle.HoldsNone, nil, nil
 	}
 	return bundle.HoldsPart, lacks, nil

@@ -133,3 +133,45 @@ func TestReceiptOfAnEmptyGate(t *testing.T) {
 		t.Errorf("with a broken key: %v", err)
 	}
 }
+
+// TestOnlyTrustMakesNothingOfABundle: what nobody vouches for any more is not
+// held; a gate that cannot read its rows issues no receipt.
+func TestOnlyTrustMakesNothingOfABundle(t *testing.T) {
+	l, f, _, _ := waiting(t, 1)
+	trust := outside(t, l, f)
+	held := func() bundle.Holding {
+		t.Helper()
+		signed, err := l.gate.IssueReceipt(t.Context(), operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := bundle.OpenReceipt(signed, trust, testkit.Noon())
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, _ := r.Holds(f.Manifest, f.Head.Digest())
+		return state
+	}
+	if got := held(); got != bundle.HoldsAll {
+		t.Errorf("holds %q, want all", got)
+	}
+	if _, err := l.gate.UpdateTrust(t.Context(), gate.Console("root"), revoke(t, f, "plant-7")); err != nil {
+		t.Fatal(err)
+	}
+	if got := held(); got != bundle.HoldsNone {
+		t.Errorf("holds %q of what is revoked", got)
+	}
+	l.edit(`UPDATE belief SET floor = floor + 1`)
+	if _, err := l.gate.IssueReceipt(t.Context(), operator); codeOf(err) != "audit/contradiction" {
+		t.Errorf("with edited rows: %v", err)
+	}
+}
+
+// TestAReceiptHasRoom for so much that is lacking, of one bundle and of all:
+// beyond that, a bundle counts as not held, and smaller ones still have room.
+func TestAReceiptHasRoom(t *testing.T) {
+	got := gate.Listed(10_001, 10_000, 10_000, 10_000, 10_000, 9_999, 2, 1, 1)
+	if diff := cmp.Diff([]bool{false, true, true, true, true, true, false, true, false}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -18,7 +18,8 @@ type Review struct {
 	Epoch     int64          `json:"epoch"`
 	Serial    int64          `json:"serial"`
 	Previous  *bundle.Digest `json:"previous"`
-	Missing   []int64        `json:"missing"` // serials before it that never arrived
+	Missing   []int64        `json:"missing"`        // serials before it that never arrived
+	Later     *ReviewLater   `json:"later,omitzero"` // of the channel, loaded already; nil if there is none
 	Created   bundle.Instant `json:"created"`
 	Expires   bundle.Instant `json:"expires"`
 	Note      string         `json:"note"` // of the sender; untrusted text
@@ -42,6 +43,13 @@ type Review struct {
 	Removed   []ReviewRemoved  `json:"removed"` // in the last release of the channel, and not in this
 	Needed    int              `json:"needed"`  // people who have to approve
 	Waivers   []string         `json:"waivers"` // none yet
+}
+
+// ReviewLater is the latest delivery of a channel that was loaded.
+type ReviewLater struct {
+	Case   CaseID `json:"case"`
+	Epoch  int64  `json:"epoch"`
+	Serial int64  `json:"serial"`
 }
 
 // ReviewSigner is one key that vouched.
@@ -121,7 +129,7 @@ type Decision struct {
 	Actor  string    `json:"actor"`
 	Choice Choice    `json:"choice"`
 	Reason string    `json:"reason"`
-	Review string    `json:"review"` // digest of the review document that was on the page
+	Bound  string    `json:"boundTo"` // digest of the review document that was on the page
 	At     time.Time `json:"at"`
 	Counts bool      `json:"counts"` // false once something changed after it
 }

@@ -28,39 +28,79 @@ const maxReviewFiles = 1000
 // the bundle, the decision, what the plant holds and the configuration: two
 // times with the same of these give the same document.
 func (g *Gate) buildReview(ctx context.Context, q queryer, r *row, s *statement, decision *policy.Decision) (*Review, error) {
-	m, voucher := s.bundle.Manifest(), s.bundle.Voucher()
+	m := s.bundle.Manifest()
 	findings, err := decision.FindingsDigest()
 	if err != nil {
 		return nil, err
 	}
 	v := &Review{
 		Case: r.ID, Manifest: r.Manifest, Kind: string(m.Kind), Channel: m.Channel, Epoch: m.Epoch, Serial: m.Serial, Previous: m.Previous,
-		Missing: append([]int64{}, s.gap...), Created: m.Created, Expires: m.Expires, Note: m.Note, Submitter: r.Submitter,
-		Signers: []ReviewSigner{}, Threshold: voucher.Threshold(), RootVersion: voucher.RootVersion(), RevocationsVersion: voucher.RevocationsVersion(),
+		Created: m.Created, Expires: m.Expires, Note: m.Note, Submitter: r.Submitter,
 		BlobsChecked: m.Totals.Files, BytesChecked: m.Totals.Bytes, OmittedByTheSender: append([]bundle.Omission{}, m.Incomplete...),
 		Verdict: decision.Verdict, PolicyDigest: decision.PolicyDigest, FindingsDigest: findings,
 		Findings: append([]policy.Finding{}, decision.Findings...), Errors: append([]policy.Failure{}, decision.Errors...),
-		Artifacts: []ReviewArtifact{}, Removed: []ReviewRemoved{}, Needed: g.needed(decision.Verdict), Waivers: []string{},
+		Artifacts: []ReviewArtifact{}, Waivers: []string{},
 	}
+	for i, a := range m.Artifacts {
+		v.Artifacts = append(v.Artifacts, reviewArtifact(a, s.input.Artifacts[i]))
+	}
+	return v, g.writePresent(ctx, q, r, s.vouched, surroundings{s.held, s.gap}, v)
+}
+
+// surroundings is what the channel of a bundle holds and lacks.
+type surroundings struct {
+	held []facts.Held
+	gap  []int64
+}
+
+func surroundingsOf(ctx context.Context, q queryer, id CaseID, m *bundle.Manifest) (s surroundings, err error) {
+	if s.held, err = heldBy(ctx, q, m.Channel); err != nil {
+		return s, err
+	}
+	s.gap, err = gapBefore(ctx, q, m, id)
+	return s, err
+}
+
+// writePresent writes into a review what neither the bundle nor the judge says:
+// who vouches, what the plant holds, and what this gate is set to.
+func (g *Gate) writePresent(ctx context.Context, q queryer, r *row, b vouched, around surroundings, v *Review) (err error) {
+	m, voucher := b.bundle.Manifest(), b.bundle.Voucher()
+	v.Missing, v.Needed = append([]int64{}, around.gap...), g.needed(v.Verdict)
+	v.Signers, v.Threshold, v.RootVersion, v.RevocationsVersion = []ReviewSigner{}, voucher.Threshold(), voucher.RootVersion(), voucher.RevocationsVersion()
 	for _, signer := range voucher.Signers() {
 		v.Signers = append(v.Signers, ReviewSigner{Owner: signer.Owner, Key: signer.ID.String()})
 	}
+	changes := facts.Changes(around.held, m)
 	for i, a := range m.Artifacts {
-		reviewed := reviewArtifact(a, s.input.Artifacts[i])
+		reviewed := &v.Artifacts[i]
+		reviewed.Change, reviewed.FromVersion = changes[i].State, changes[i].FromVersion
 		if reviewed.Plan, err = g.planned(ctx, q, r, m, a); err != nil {
-			return nil, err
+			return err
 		}
-		v.Artifacts = append(v.Artifacts, reviewed)
 	}
-	v.Removed = removed(m, s.held)
-	return v, nil
+	v.Removed = removed(m, around.held)
+	v.Later, err = laterThan(ctx, q, m)
+	return err
+}
+
+// laterThan finds what the channel holds, if that is a later delivery than a
+// bundle; otherwise nil.
+func laterThan(ctx context.Context, q queryer, m *bundle.Manifest) (*ReviewLater, error) {
+	var later ReviewLater
+	err := q.QueryRowContext(ctx, `SELECT c.id, c.epoch, c.serial FROM holding h JOIN cases c ON c.id = h.case_id
+		WHERE h.channel = ? AND (c.epoch > ? OR c.epoch = ? AND c.serial > ?) LIMIT 1`, m.Channel, m.Epoch, m.Epoch, m.Serial).
+		Scan(&later.Case, &later.Epoch, &later.Serial)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &later, err
 }
 
 func reviewArtifact(a bundle.Artifact, in policy.Artifact) ReviewArtifact {
 	r := ReviewArtifact{
 		Kind: a.Kind, Name: a.Name, Version: a.Version, Digest: a.Root.Digest, From: a.Origin.From, Transport: a.Origin.Transport,
 		Verified: a.Origin.Verified, Platforms: append([]string{}, a.Platforms...), Size: a.Size, SBOM: []ReviewSBOM{}, Files: []ReviewFile{}, Referrers: []ReviewReferrer{},
-		FilesTotal: len(in.Inspection.Files), Change: in.Change.State, FromVersion: in.Change.FromVersion, Plan: []ReviewPlan{},
+		FilesTotal: len(in.Inspection.Files),
 	}
 	for i, s := range a.SBOM {
 		line := ReviewSBOM{Subject: s.Subject, Status: s.Status, Format: s.Format, Tool: s.Tool, Reason: s.Reason}

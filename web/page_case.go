@@ -93,14 +93,12 @@ func (s *server) caseOf(c echo.Context) (*gate.Case, *gate.ReviewPage, error) {
 		return nil, nil, err
 	}
 	ctx, who := c.Request().Context(), actorOf(c)
-	found, err := s.gate.Case(ctx, who, id)
-	if err != nil {
+	// The review first: a case may be judged again when it is looked at.
+	review, err := s.gate.Review(ctx, who, id)
+	if err != nil && codeOf(err) != "case/no-review" {
 		return nil, nil, err
 	}
-	review, err := s.gate.Review(ctx, who, id)
-	if codeOf(err) == "case/no-review" {
-		return found, nil, nil
-	}
+	found, err := s.gate.Case(ctx, who, id)
 	return found, review, err
 }
 

@@ -76,6 +76,9 @@ func (p *reviewPage) facts(s *site) [][]string {
 	if p.Note != "" {
 		rows = append(rows, []string{s.say("note of the sender"), p.Note})
 	}
+	if p.Later != nil {
+		rows = append(rows, []string{s.say("overtaken"), s.say("serial {serial} of this channel is loaded already, as case {id}", "serial", p.Later.Serial, "id", p.Later.Case)})
+	}
 	if len(p.Missing) > 0 {
 		rows = append(rows, []string{s.say("serials that never came"), s.serials(p.Missing)})
 	}

@@ -11,6 +11,17 @@ type identity struct {
 	name, version string
 }
 
+// Changes says of each artifact of a manifest, in its order, what it is against
+// what the plant holds.
+func Changes(held []Held, m *bundle.Manifest) []policy.Change {
+	found, _ := compare(held, m)
+	changes := make([]policy.Change, len(m.Artifacts))
+	for i, a := range m.Artifacts {
+		changes[i] = found[identity{a.Kind, a.Name, a.Version}]
+	}
+	return changes
+}
+
 // compare pairs what the plant holds with what the manifest names, as
 // bundle.Diff does for two manifests.
 func compare(held []Held, m *bundle.Manifest) (map[identity]policy.Change, []policy.Removed) {
