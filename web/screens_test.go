@@ -391,7 +391,7 @@ func TestDecisionsAreChecked(t *testing.T) {
 		}
 	}
 	confirm := b.post("/cases/1/confirm", url.Values{"choice": {"approve"}, "reason": {"agreed"}, "review": {digest}})
-	confirm.shows("Approve case 1?", "Yours is the last approval that is missing.", "depot (https://gate.example/) 1 new name", "You start loading afterwards", "Password of the account anna")
+	confirm.shows("Approve case 1?", "Yours is the last approval that is missing.", "depot (this gate) 1 new name", "You start loading afterwards", "Password of the account anna")
 	if got := text(confirm.one("button", "class", "approve")); got != "Approve case 1" {
 		t.Errorf("the button says %q", got)
 	}
