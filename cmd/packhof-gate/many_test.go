@@ -31,7 +31,7 @@ func many(t *testing.T) *lab {
 		}
 	})
 	l.Write(bundleFile, string(forged.Volume))
-	l.Write("data/gate.yaml", l.Read("data/gate.yaml")+"\njudge: {timeout: 5m, memory: 2GiB}\n") // judging so many is not what is asked here
+	l.Write("data/gate.yaml", l.Read("data/gate.yaml")+"\njudge: {timeout: 5m}\n") // judging so many is not what is asked here
 	l.must("receive", bundleFile)
 	return l
 }

@@ -259,7 +259,7 @@ func TestChildSeesOnlyWhatItIsGiven(t *testing.T) {
 		want += "env " + name + "\n"
 	}
 	want += fmt.Sprintf("limit %d %d\nlimit %d 0\nlimit %d 1024\nlimit %d %d\ngroup true\n",
-		unix.RLIMIT_DATA, 512<<20, unix.RLIMIT_CORE, unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE, 1<<30)
+		unix.RLIMIT_DATA, 512<<20*child.Shadow, unix.RLIMIT_CORE, unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE, 1<<30)
 	if diff := cmp.Diff(sorted(want), sorted(string(result.Stdout))); diff != "" {
 		t.Error(diff)
 	}

@@ -21,7 +21,7 @@ func limit(pid int, spec Spec) error {
 		resource int
 		most     uint64
 	}{
-		{"memory", unix.RLIMIT_DATA, uint64(spec.MaxData)},
+		{"memory", unix.RLIMIT_DATA, uint64(spec.MaxData) * shadow},
 		{"core", unix.RLIMIT_CORE, 0},
 		{"open files", unix.RLIMIT_NOFILE, spec.openFiles()},
 		{"file size", unix.RLIMIT_FSIZE, uint64(spec.MaxFile)},

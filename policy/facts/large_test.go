@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/metrics"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
@@ -109,36 +105,12 @@ func largeTree(t testing.TB, folder string, paths, contents, artifacts int) (fac
 	return f.subject(f.verified(bundle.OpenSealed("x", f.Head, content))), content
 }
 
-// peakOf is how large the heap was at most while something ran, in bytes.
-func peakOf(do func()) (peak uint64) {
-	runtime.GC()
-	done := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for {
-			metrics.Read(sample)
-			peak = max(peak, sample[0].Value.Uint64())
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-			}
-		}
-	})
-	defer func() { close(done); watching.Wait() }() // also where do ends the test
-	do()
-	return
-}
-
 // mostMemory is what looking into content, and stating facts, may take.
 const mostMemory = 256 << 20 // bytes
 
 func wantLittle(t *testing.T, what string, do func()) {
 	t.Helper()
-	peak := peakOf(do)
+	peak := testkit.PeakHeap(do)
 	t.Logf("%s took %d MiB", what, peak>>20)
 	if peak > mostMemory {
 		t.Errorf("%s took %d MiB", what, peak>>20)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/policy/judge"
 )
@@ -35,7 +36,7 @@ func play(role string) int {
 	var answer bytes.Buffer
 	if role != "deaf" {
 		var err error
-		peak := peakOf(func() { err = judge.Serve(context.Background(), os.Stdin, &answer) })
+		peak := testkit.PeakHeap(func() { err = judge.Serve(context.Background(), os.Stdin, &answer) })
 		if role == "frugal" && peak > mostMemory {
 			err = fmt.Errorf("took %d MiB", peak>>20)
 		}

@@ -4,42 +4,15 @@ package judge_test
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/metrics"
 	"slices"
-	"sync"
 	"testing"
-	"time"
 
+	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
 )
 
 // mostMemory is what judging may take, in bytes.
 const mostMemory = 256 << 20
-
-// peakOf is how large the heap was at most while something ran, in bytes.
-func peakOf(do func()) (peak uint64) {
-	runtime.GC()
-	done := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for {
-			metrics.Read(sample)
-			peak = max(peak, sample[0].Value.Uint64())
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-			}
-		}
-	})
-	defer func() { close(done); watching.Wait() }() // also where do ends the test
-	do()
-	return
-}
 
 // treeOf are the facts about a tree of so many files.
 func treeOf(t *testing.T, files int) *policy.Input {
@@ -69,9 +42,8 @@ func TestManyFilesTakeLittleMemory(t *testing.T) {
 	}
 	in := treeOf(t, manyFiles)
 	c := self(t, "frugal")
-	c.Memory = judgeMemory
 	var d *policy.Decision
-	peak := peakOf(func() { d, err = c.Evaluate(t.Context(), library, in) })
+	peak := testkit.PeakHeap(func() { d, err = c.Evaluate(t.Context(), library, in) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,5 @@
 
 package judge_test
 
-// What the race detector leaves room and time for.
-const (
-	judgeMemory = 8 << 30 // bytes; it takes several times what the program does
-	manyFiles   = 30_000
-)
+// manyFiles is what the race detector leaves time for.
+const manyFiles = 30_000

@@ -2,7 +2,5 @@
 
 package judge_test
 
-const (
-	judgeMemory = 0       // the default
-	manyFiles   = 140_000 // about as many as facts can be stated of
-)
+// manyFiles is about how many facts can be stated of.
+const manyFiles = 140_000

@@ -1,0 +1,4 @@
+package child
+
+// Shadow is shadow.
+const Shadow = shadow
