@@ -52,7 +52,7 @@ func (d *demo) listen(config string) error {
 
 // inward is the second half: from the disk into the plant.
 func (d *demo) inward() error {
-	for _, scene := range []func() error{d.firstDay, d.serve, d.carry, d.clear, d.asClients, d.pickle, d.flippedByte, d.unknownSigner} {
+	for _, scene := range []func() error{d.firstDay, d.serve, d.carry, d.clear, d.asClients, d.pickle, d.flippedByte, d.parcel, d.unknownSigner} {
 		if err := scene(); err != nil {
 			return err
 		}
