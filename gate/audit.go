@@ -218,7 +218,7 @@ func (g *Gate) history(ctx context.Context, id CaseID) ([]Event, error) {
 			Data    jsontext.Value `json:"data"`
 		}
 		if err := json.Unmarshal(raw, &l); err != nil {
-			return Event{}, err
+			return Event{}, errors.Join(errLogBroken, err)
 		}
 		e := Event{Leaf: l.N, At: l.Wall.Time, Actor: l.Actor, Type: l.Type, Outcome: l.Outcome, Detail: l.Detail, Said: l.Said}
 		if l.Outcome == outcomeOK || l.Data == nil {

@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
@@ -39,8 +40,12 @@ const maxSeconds = 253402300799
 // parse takes over what of a row means something; unknown words and numbers
 // that cannot be are refused here, before anything is built on them.
 func (r *row) parse(raw rawSummary) (err error) {
+	r.ended = raw.state == string(Rejected)
 	if r.Manifest, err = cas.ParseDigest(raw.manifest); err != nil {
 		return rowDamaged(r.ID, "%w", err)
+	}
+	if !utf8.ValidString(r.Channel) || !utf8.ValidString(r.Submitter) {
+		return rowDamaged(r.ID, "its channel or its submitter is no text")
 	}
 	if r.State = State(raw.state); r.State == Unreadable || !slices.Contains(States(), r.State) {
 		return rowDamaged(r.ID, "there is no state %.40q", raw.state)
@@ -103,6 +108,3 @@ func (r *row) refusal() error {
 	}
 	return r.problem.Err()
 }
-
-// broken is how a row that cannot be right is shown.
-func broken(id CaseID) Summary { return Summary{ID: id, State: Unreadable} }

@@ -350,3 +350,87 @@ func TestUnjudgedIsRejected(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+// TestUnreadableIsRejected ends a case whose row cannot be right, in each of its
+// columns. Only somebody who may decide does, with a reason, and nothing else
+// becomes of it.
+func TestUnreadableIsRejected(t *testing.T) {
+	approved := approveOnce(t, 1)
+	for name, edit := range map[string]string{
+		"manifest":  `UPDATE cases SET manifest = 'zz' WHERE id = 2`,
+		"channel":   `UPDATE cases SET channel = CAST(x'ff' AS TEXT) WHERE id = 2`,
+		"submitter": `UPDATE cases SET submitter = CAST(x'ff' AS TEXT) WHERE id = 2`,
+		"file":      `UPDATE cases SET file = CAST(x'ff' AS TEXT) WHERE id = 2`,
+		"arrived":   `UPDATE cases SET arrived = -1 WHERE id = 2`,
+		"size":      `UPDATE cases SET size = -1 WHERE id = 2`,
+		"artifacts": `UPDATE cases SET artifacts = -1 WHERE id = 2`,
+		"serial":    `UPDATE cases SET serial = -1 WHERE id = 2`,
+		"state":     `UPDATE cases SET state = 'sideways' WHERE id = 2`,
+		"verdict":   `UPDATE cases SET verdict = CAST(x'ff' AS TEXT) WHERE id = 2`,
+		"problem":   `UPDATE cases SET problem = '{' WHERE id = 2`,
+		"decision":  `UPDATE cases SET decision = '{' WHERE id = 2`,
+		"review":    `UPDATE cases SET review = 'x' WHERE id = 2`,
+		"twin":      `UPDATE cases SET size = -1, state = 'not genuine' WHERE id = 2`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, f := approved.copy(t)
+			anna := l.anna()
+			second := l.next(f, 2)
+			l.mustReceive(second)
+			l.edit(edit)
+			if name == "twin" {
+				l.edit(`INSERT INTO cases (manifest, state, channel, epoch, serial, size, artifacts, file, submitter, arrived, changed) SELECT manifest, 'received', channel, epoch, serial, 1, 1, file, submitter, arrived, changed FROM cases WHERE id = 2`)
+			}
+			if c, err := l.gate.Case(t.Context(), operator, 2); err != nil || c.State != gate.Unreadable || c.Problem.Code != "gate/row-damaged" || c.Problem.Remedy == "" {
+				t.Fatalf("%+v, %v", c, err)
+			}
+			for _, refused := range []struct {
+				by             gate.Actor
+				choice         gate.Choice
+				review, reason string
+				code           string
+			}{
+				{operator, gate.Reject, "", "broken", "login/account-needed"},
+				{anna, gate.Reject, "", "", "case/reason"},
+				{anna, gate.Reject, "sha256:00", "broken", "case/review-changed"},
+				{anna, gate.Approve, "", "broken", "gate/row-damaged"},
+			} {
+				if _, err := l.gate.Decide(t.Context(), refused.by, 2, refused.choice, refused.review, refused.reason); codeOf(err) != refused.code {
+					t.Errorf("%s %q: %v, want %s", refused.choice, refused.review, err, refused.code)
+				}
+			}
+			if c, err := l.gate.Decide(t.Context(), anna, 2, gate.Reject, "", "broken"); err != nil || c.State != gate.Rejected || c.History[len(c.History)-1].Type != "case.rejected" || c.History[len(c.History)-1].Detail != "broken" {
+				t.Fatalf("%+v, %v", c, err)
+			}
+			list, err := l.gate.Cases(t.Context(), operator)
+			if err != nil || list[len(list)-2].State != gate.Rejected || list[len(list)-1].State != gate.Approved {
+				t.Errorf("%+v, %v", list, err)
+			}
+			if _, err := l.gate.Decide(t.Context(), anna, 2, gate.Reject, "", "again"); codeOf(err) != "case/not-waiting" {
+				t.Errorf("again: %v", err)
+			}
+			if _, err := l.gate.Release(t.Context(), operator, 2, nil); err == nil {
+				t.Error("it was released")
+			}
+			checks, err := l.gate.Doctor(t.Context(), operator)
+			if c := checkOf(checks, "cases"); name != "twin" && (err != nil || c.Result != gate.CheckOK) {
+				t.Errorf("doctor: %+v, %v", c, err)
+			}
+			l.restart()
+			l.mustRelease(1)
+		})
+	}
+}
+
+// TestWhatIsPulledIsNotRejected: not even where its row cannot be right.
+func TestWhatIsPulledIsNotRejected(t *testing.T) {
+	approved := approveOnce(t, 1)
+	l, _ := approved.copy(t)
+	anna := l.anna()
+	l.mustRelease(1)
+	l.edit(`UPDATE cases SET size = -1`)
+	if _, err := l.gate.Decide(t.Context(), anna, 1, gate.Reject, "", "broken"); codeOf(err) != "case/live" {
+		t.Errorf("%v", err)
+	}
+}

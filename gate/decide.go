@@ -52,7 +52,8 @@ func decisionsOf(ctx context.Context, q queryer, r *row) ([]Decision, error) {
 // before, so that it is what holds now, and when bundle, policy, findings or
 // plan change, the approval is void. Nobody decides about what they
 // brought in, and everybody counts once. What is not judged yet has the empty
-// review, and can be rejected.
+// review, and can be rejected; so can a case whose row cannot be right, with
+// which nothing else is done.
 func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, review, reason string) (*Case, error) {
 	if err := by.needs(MayDecide); err != nil {
 		return nil, err
@@ -68,6 +69,9 @@ func (g *Gate) Decide(ctx context.Context, by Actor, id CaseID, choice Choice, r
 	}
 	err := g.step(ctx, "decide", func(t *tx) error {
 		r, err := rowOf(ctx, t, id)
+		if choice == Reject && isRowDamaged(err) {
+			return t.rejectBroken(ctx, by, r, review, reason, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -92,13 +96,25 @@ func (t *tx) mayDecide(ctx context.Context, by Actor, r *row, choice Choice, rev
 	if err := t.isOpen(ctx, r, choice); err != nil {
 		return err
 	}
-	brought, err := exists(ctx, t, `SELECT 1 FROM receiver WHERE case_id = ? AND person = ?`, r.ID, by.person())
-	switch {
-	case err != nil:
+	if err := t.isOfOthers(ctx, by, r); err != nil {
 		return err
-	case brought:
-		return problem.New("case/own", "%s brought this bundle in and cannot decide about it", by.Name()).
-			With("submitter:  " + r.Submitter).Hint("somebody else has to decide")
+	}
+	return r.fitsChoice(choice, review, reason)
+}
+
+// isOfOthers refuses whoever brought something of the case in.
+func (t *tx) isOfOthers(ctx context.Context, by Actor, r *row) error {
+	brought, err := exists(ctx, t, `SELECT 1 FROM receiver WHERE case_id = ? AND person = ?`, r.ID, by.person())
+	if err != nil || !brought {
+		return err
+	}
+	return problem.New("case/own", "%s brought this bundle in and cannot decide about it", by.Name()).
+		With("submitter:  " + strings.ToValidUTF8(r.Submitter, "?")).Hint("somebody else has to decide")
+}
+
+// fitsChoice holds what somebody saw, and says why, against the case.
+func (r *row) fitsChoice(choice Choice, review, reason string) error {
+	switch {
 	case review != r.reviewDigest:
 		return problem.New("case/review-changed", "what case %d is about has changed since it was looked at", r.ID).
 			With("seen:  "+review, "now:   "+r.reviewDigest).Hint("look at it again and decide then")
@@ -119,7 +135,7 @@ func (t *tx) isOpen(ctx context.Context, r *row, choice Choice) error {
 	switch choice {
 	case Reject:
 		if live {
-			return problem.New("case/live", "something of case %d can be pulled already", r.ID).Hint("bring a bundle that replaces it")
+			return isPulled(r.ID)
 		}
 		if r.State.Final() || r.State == Loading {
 			return waits
@@ -137,6 +153,10 @@ func (t *tx) isOpen(ctx context.Context, r *row, choice Choice) error {
 		return nil
 	}
 	return problem.New("case/choice", "%.20q is neither approve nor reject", choice)
+}
+
+func isPulled(id CaseID) error {
+	return problem.New("case/live", "something of case %d can be pulled already", id).Hint("bring a bundle that replaces it")
 }
 
 // isLive tells whether names of a case are published somewhere.

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json/v2"
+	"unicode/utf8"
 )
 
 // maxCases is how many cases a list shows.
@@ -18,7 +19,7 @@ func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 	rows, err := rowsOf(ctx, g.db.read, func(s scanner) (*row, error) {
 		r, err := scanSummary(s)
 		if isRowDamaged(err) {
-			return &row{Summary: broken(r.ID)}, nil
+			return &row{Summary: broken(r), unread: true}, nil
 		}
 		return r, err
 	},
@@ -29,7 +30,7 @@ func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 	}
 	list := []Summary{}
 	for _, r := range rows {
-		if r.State == Unreadable {
+		if r.unread {
 			list = append(list, r.Summary)
 			continue
 		}
@@ -49,9 +50,7 @@ func (g *Gate) Case(ctx context.Context, by Actor, id CaseID) (*Case, error) {
 	}
 	r, err := rowOf(ctx, g.db.read, id)
 	if isRowDamaged(err) {
-		c := &Case{Summary: broken(id), Problem: asProblem(err), Loads: []Load{}}
-		c.History, err = g.history(ctx, id)
-		return c, err
+		return g.brokenCase(ctx, r, err)
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +63,9 @@ func (g *Gate) Case(ctx context.Context, by Actor, id CaseID) (*Case, error) {
 	if c.History, err = g.history(ctx, id); err != nil {
 		return nil, err
 	}
-	if c.Loads, err = loadsOf(ctx, g.db.read, id); err != nil {
+	if c.Loads, err = loadsOf(ctx, g.db.read, id); isRowDamaged(err) {
+		return g.brokenCase(ctx, r, err)
+	} else if err != nil {
 		return nil, err
 	}
 	c.Progress, err = g.progressOf(ctx, r)
@@ -87,10 +88,15 @@ func loadsOf(ctx context.Context, q queryer, id CaseID) ([]Load, error) {
 			return l, err
 		}
 		var receipt Receipt
-		err := json.Unmarshal(text, &receipt)
+		if err := json.Unmarshal(text, &receipt); err != nil {
+			return l, rowDamaged(id, "what was loaded of it cannot be read: %w", err)
+		}
 		l.Artifact, l.Name = digest.value(), Name{Repository: repository, Tag: tag}.String()
 		l.Location, l.Blobs, l.Bytes, l.Kept = receipt.Location, receipt.Blobs, receipt.Bytes, receipt.Kept
-		return l, err
+		if !utf8.ValidString(l.Destination + l.Name + l.State) {
+			return l, rowDamaged(id, "what was loaded of it is no text")
+		}
+		return l, nil
 	}, `SELECT destination, digest, repository, tag, state, receipt FROM load WHERE case_id = ? ORDER BY destination, artifact`, id)
 	return append([]Load{}, list...), err
 }

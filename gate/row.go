@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/problem"
@@ -22,6 +23,8 @@ type row struct {
 	decision     *policy.Decision
 	review       []byte
 	reviewDigest string
+	unread       bool // only Summary is set: it cannot be right
+	ended        bool // it says that somebody rejected it, whatever else it says
 }
 
 const (
@@ -49,6 +52,9 @@ func scanRow(s scanner) (*row, error) {
 	r, err := scanSummary(s, &file, &why, &decision, &review)
 	if err != nil {
 		return r, err
+	}
+	if !utf8.ValidString(file) {
+		return r, rowDamaged(r.ID, "the name of its file is no text")
 	}
 	r.file, r.review = file, []byte(review.String)
 	for _, column := range []struct {

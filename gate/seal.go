@@ -84,6 +84,7 @@ func standingOf(ctx context.Context, q queryer, s subject) (now standing, rows i
 	if err := q.QueryRowContext(ctx, says, of).Scan(&now.Says); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return now, 0, err
 	}
+	now.Says = strings.ToValidUTF8(now.Says, "?") // rows that are no text can stand, too
 	h := sha256.New()
 	for i, query := range all {
 		n, err := hashRows(ctx, q, h, query, of)

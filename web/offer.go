@@ -35,7 +35,7 @@ func offersTo(who gate.Actor, c *gate.Case, decisions []gate.Decision, fromHere 
 	case isSubmitter(c.Summary, who):
 		closed = "decision.closed.submitter"
 	default:
-		o.Reject = !c.State.Final() && c.State != gate.Loading && !o.Live
+		o.Reject = (!c.State.Final() || c.State == gate.Unreadable) && c.State != gate.Loading && !o.Live
 		if hasApproved(decisions, who) {
 			closed = "decision.closed.decided"
 		}

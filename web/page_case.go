@@ -95,7 +95,9 @@ func (s *server) caseOf(c echo.Context) (*gate.Case, *gate.ReviewPage, error) {
 	ctx, who := c.Request().Context(), actorOf(c)
 	// The review first: a case may be judged again when it is looked at.
 	review, err := s.gate.Review(ctx, who, id)
-	if err != nil && codeOf(err) != "case/no-review" {
+	switch codeOf(err) {
+	case "", "case/no-review", "gate/row-damaged": // the case says what is wrong with it
+	default:
 		return nil, nil, err
 	}
 	found, err := s.gate.Case(ctx, who, id)

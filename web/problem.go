@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // problemDocument is an error as the API gives it: RFC 9457, with the members
@@ -32,6 +33,10 @@ func documentOf(err error) problemDocument {
 	var remedied interface{ Remedy() string }
 	if errors.As(err, &remedied) {
 		p.Remedy = remedied.Remedy()
+	}
+	p.Detail, p.Remedy = strings.ToValidUTF8(p.Detail, "\ufffd"), strings.ToValidUTF8(p.Remedy, "\ufffd")
+	for i, line := range p.Evidence {
+		p.Evidence[i] = strings.ToValidUTF8(line, "\ufffd") // what is JSON afterwards, whatever an error quotes
 	}
 	return p
 }
@@ -87,9 +92,14 @@ func (s *server) writeProblem(c echo.Context, err error) error {
 func (s *server) writeJSON(c echo.Context, status int, contentType string, v any) error {
 	b, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
-		return err
+		return unwritable(err)
 	}
 	return s.send(c, status, contentType, append(b, '\n'))
+}
+
+// unwritable is a failure of ours, whatever it was that could not be written.
+func unwritable(err error) error {
+	return problem.New("failed", "the answer cannot be written: %v", err)
 }
 
 func (s *server) answer(c echo.Context, v any) error {

@@ -134,9 +134,10 @@ func caseID(c echo.Context) (gate.CaseID, error) {
 	return id, nil
 }
 
-// answerError is where every error of a route ends. Once an answer has begun
-// nothing can be added to it: the connection is cut, so that nobody takes the
-// part for the whole.
+// answerError is where every error of a route ends. What cannot be written, and
+// of which nothing was sent, is an answer of its own with the status 500. Once
+// an answer has begun nothing can be added to it: the connection is cut, so that
+// nobody takes the part for the whole.
 func (s *server) answerError(c echo.Context, err error) {
 	if c.Response().Committed {
 		panic(http.ErrAbortHandler)
@@ -148,12 +149,15 @@ func (s *server) answerError(c echo.Context, err error) {
 	if isBusy(err) {
 		c.Response().Header().Set("Retry-After", retryAfter)
 	}
+	write := s.pageError
 	if isAPI(c.Request()) || s.console() {
-		err = s.writeProblem(c, err)
-	} else {
-		err = s.pageError(c, err)
+		write = s.writeProblem
 	}
-	if err != nil {
+	failure := write(c, err)
+	if failure != nil && !c.Response().Committed {
+		failure = s.writeProblem(c, unwritable(errors.Join(err, failure)))
+	}
+	if failure != nil {
 		panic(http.ErrAbortHandler)
 	}
 }
