@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -106,44 +105,4 @@ func TestAssemblyRoles(t *testing.T) {
 			r.Fatal("one digest with two sizes")
 		}
 	})
-}
-
-func TestSpan(t *testing.T) {
-	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "12h": 12 * time.Hour, "15m": 15 * time.Minute, "0d": 0, "48h": 48 * time.Hour, "1h30m": 90 * time.Minute} {
-		var s Span
-		if err := s.UnmarshalText([]byte(text)); err != nil || time.Duration(s) != want {
-			t.Errorf("%q is %v, %v", text, time.Duration(s), err)
-		}
-		written, err := s.MarshalText()
-		var back Span
-		if err != nil || back.UnmarshalText(written) != nil || back != s {
-			t.Errorf("%q is written as %q and read as %v, %v", text, written, back, err)
-		}
-	}
-	for _, text := range []string{"", "d", "30", "-1h", "-1d", "1.5d", "99999999d", "30 d", "1y"} {
-		var s Span
-		if err := s.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is %v", text, s)
-		}
-	}
-}
-
-func TestSize(t *testing.T) {
-	for text, want := range map[string]int64{"512MiB": 512 << 20, "4GiB": 4 << 30, "1TiB": 1 << 40, "0KiB": 0, "1024KiB": 1 << 20} {
-		var s Size
-		if err := s.UnmarshalText([]byte(text)); err != nil || int64(s) != want {
-			t.Errorf("%q is %d, %v", text, s, err)
-		}
-		written, err := s.MarshalText()
-		var back Size
-		if err != nil || back.UnmarshalText(written) != nil || back != s {
-			t.Errorf("%q is written as %q and read as %d, %v", text, written, back, err)
-		}
-	}
-	for _, text := range []string{"", "4", "4GB", "4 GiB", "-1GiB", "1.5GiB", "9999999999TiB", "GiB"} {
-		var s Size
-		if err := s.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is %d", text, s)
-		}
-	}
 }

@@ -6,18 +6,18 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/problem"
 )
 
 // APIVersion and SpecKind head every packhof.yaml.
 const (
-	APIVersion = "packhof/v1"
+	APIVersion = config.Version
 	SpecKind   = "Export"
 )
 
@@ -31,7 +31,7 @@ type Spec struct {
 	Key        string          `json:"key,omitempty" jsonschema_description:"private key file; default keys/packhof.key"`
 	Trust      string          `json:"trust,omitempty" jsonschema_description:"folder of the trust root's versions and the revocations; default trust"`
 	Store      string          `json:"store,omitempty" jsonschema_description:"folder that keeps fetched content; default .packhof"`
-	ValidFor   Span            `json:"validFor,omitempty" jsonschema_description:"how long a bundle may be accepted after it was planned, such as 30d or 12h; default 30d"`
+	ValidFor   config.Span     `json:"validFor,omitempty" jsonschema_description:"how long a bundle may be accepted after it was planned, such as 30d or 12h; default 30d"`
 	Note       string          `json:"note,omitempty" jsonschema_description:"what comes and why, shown to the reviewer"`
 	Hosts      map[string]Host `json:"hosts,omitempty" jsonschema_description:"settings by host or host:port"`
 	Scan       ScanSpec        `json:"scan,omitempty" jsonschema_description:"bounds of the program that makes SBOMs"`
@@ -46,9 +46,9 @@ type Host struct {
 
 // ScanSpec bounds packhof-scan.
 type ScanSpec struct {
-	Program string `json:"program,omitempty" jsonschema_description:"path of packhof-scan; default: beside packhof, then PATH"`
-	Timeout Span   `json:"timeout,omitempty" jsonschema_description:"for each artifact; default 15m"`
-	Memory  Size   `json:"memory,omitempty" jsonschema_description:"default 4GiB"`
+	Program string      `json:"program,omitempty" jsonschema_description:"path of packhof-scan; default: beside packhof, then PATH"`
+	Timeout config.Span `json:"timeout,omitempty" jsonschema_description:"for each artifact; default 15m"`
+	Memory  config.Size `json:"memory,omitempty" jsonschema_description:"default 4GiB"`
 }
 
 // ArtifactSpec is one artifact. Exactly one of Image, Dir, File and URL says
@@ -71,10 +71,10 @@ const (
 	defaultKey      = "keys/packhof.key"
 	defaultTrust    = "trust"
 	defaultStore    = ".packhof"
-	defaultValidFor = Span(30 * 24 * time.Hour)
+	defaultValidFor = config.Span(30 * 24 * time.Hour)
 	maxValidFor     = 400 * 24 * time.Hour
-	defaultTimeout  = Span(15 * time.Minute)
-	defaultMemory   = Size(4 << 30)
+	defaultTimeout  = config.Span(15 * time.Minute)
+	defaultMemory   = config.Size(4 << 30)
 )
 
 // SetDefaults fills what may be left out.
@@ -98,16 +98,11 @@ func (s *Spec) SetDefaults() {
 // joins several.
 func (s *Spec) Validate() error {
 	var wrong problem.Fields
-	if s.APIVersion != APIVersion {
-		wrong.Add("apiVersion", fmt.Sprintf("%q is not known", s.APIVersion), "write  apiVersion: "+APIVersion)
-	}
-	if s.Kind != SpecKind {
-		wrong.Add("kind", fmt.Sprintf("%q is not known", s.Kind), "write  kind: "+SpecKind)
-	}
+	config.CheckHead(s.APIVersion, s.Kind, SpecKind, &wrong)
 	if !bundle.ValidChannel(s.Channel) {
 		wrong.Add("channel", fmt.Sprintf("%q cannot name a channel", s.Channel), "use up to 40 of a-z, 0-9 and hyphens, such as plant-7")
 	}
-	if s.ValidFor < Span(time.Hour) || s.ValidFor > Span(maxValidFor) {
+	if s.ValidFor < config.Span(time.Hour) || s.ValidFor > config.Span(maxValidFor) {
 		wrong.Add("validFor", fmt.Sprintf("%s is not between 1h and 400d", s.ValidFor), "write  validFor: 30d")
 	}
 	if err := bundle.CheckText(s.Note); err != nil {
@@ -208,60 +203,4 @@ func (a *ArtifactSpec) Request() (source string, r Request) {
 		r.Digest, _ = cas.ParseHex(a.SHA256) // Validate has seen it
 	}
 	return "files", r
-}
-
-// Span is a duration written as 30d, 12h or 15m.
-type Span time.Duration
-
-// UnmarshalText parses a Span.
-func (s *Span) UnmarshalText(b []byte) error {
-	text := string(b)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		if err != nil {
-			return fmt.Errorf("%q is no span of time such as 30d", text)
-		}
-		*s = Span(time.Duration(n) * 24 * time.Hour)
-		return nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return fmt.Errorf("%q is no span of time such as 30d, 12h or 15m", text)
-	}
-	*s = Span(d)
-	return nil
-}
-
-func (s Span) String() string {
-	if d := time.Duration(s); d%(24*time.Hour) != 0 || d == 0 {
-		return d.String()
-	}
-	return fmt.Sprintf("%dd", time.Duration(s)/(24*time.Hour))
-}
-
-// MarshalText writes a Span as it is read.
-func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// Size is a number of bytes, written as 512MiB or 4GiB.
-type Size int64
-
-// UnmarshalText parses a Size.
-func (s *Size) UnmarshalText(b []byte) error {
-	text := string(b)
-	for unit, factor := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
-		if digits, ok := strings.CutSuffix(text, unit); ok {
-			n, err := strconv.ParseInt(digits, 10, 32)
-			if err != nil || n < 0 || n > (1<<62)/factor {
-				return fmt.Errorf("%q is no size such as 4GiB", text)
-			}
-			*s = Size(n * factor)
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is no size such as 512MiB or 4GiB", text)
-}
-
-// MarshalText writes a Size as it is read.
-func (s Size) MarshalText() ([]byte, error) {
-	return fmt.Appendf(nil, "%dMiB", int64(s)>>20), nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
@@ -33,7 +34,7 @@ func TestSpecDefaults(t *testing.T) {
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if s.Key != "keys/packhof.key" || s.Trust != "trust" || s.Store != ".packhof" || s.ValidFor != mirror.Span(720*time.Hour) ||
+	if s.Key != "keys/packhof.key" || s.Trust != "trust" || s.Store != ".packhof" || s.ValidFor != config.Span(720*time.Hour) ||
 		s.Artifacts[0].Kind != bundle.Image || s.Artifacts[1].Kind != bundle.Files || s.Artifacts[2].Kind != bundle.Model {
 		t.Errorf("%+v", s)
 	}
@@ -53,8 +54,8 @@ func TestSpecFindsTheField(t *testing.T) {
 		"apiVersion":          {func(s *mirror.Spec) { s.APIVersion = "packhof/v2" }, "apiVersion"},
 		"kind":                {func(s *mirror.Spec) { s.Kind = "Import" }, "kind"},
 		"channel":             {func(s *mirror.Spec) { s.Channel = "Plant 7" }, "channel"},
-		"too short":           {func(s *mirror.Spec) { s.ValidFor = mirror.Span(time.Minute) }, "validFor"},
-		"too long":            {func(s *mirror.Spec) { s.ValidFor = mirror.Span(401 * 24 * time.Hour) }, "validFor"},
+		"too short":           {func(s *mirror.Spec) { s.ValidFor = config.Span(time.Minute) }, "validFor"},
+		"too long":            {func(s *mirror.Spec) { s.ValidFor = config.Span(401 * 24 * time.Hour) }, "validFor"},
 		"nothing":             {func(s *mirror.Spec) { s.Artifacts = nil }, "artifacts"},
 		"gate":                {func(s *mirror.Spec) { s.Audience = append(s.Audience, "gate-1") }, "audience[1]"},
 		"host with a path":    {func(s *mirror.Spec) { s.Hosts["example.com/x"] = mirror.Host{} }, "hosts.example.com/x"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/problem"
 )
 
@@ -16,7 +17,7 @@ import (
 // there so that an export notices that packhof.yaml was edited since.
 type Wanted struct {
 	Audience  []string       `json:"audience,omitempty"` // empty: every gate of the trust root
-	ValidFor  Span           `json:"validFor"`
+	ValidFor  config.Span    `json:"validFor"`
 	PlainHTTP []string       `json:"plainHTTP,omitempty"` // hosts that may be reached without TLS, sorted
 	Artifacts []ArtifactSpec `json:"artifacts"`
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
@@ -33,7 +34,7 @@ func TestReadLockOf(t *testing.T) {
 		"the order":        {func(s *mirror.Spec) { s.Artifacts[0], s.Artifacts[1] = s.Artifacts[1], s.Artifacts[0] }, nil},
 		"note":             {func(s *mirror.Spec) { s.Note = "another" }, []string{`changed:  note, from "a note" to "another"`}},
 		"no note":          {func(s *mirror.Spec) { s.Note = "" }, []string{`changed:  note, from "a note" to none`}},
-		"validFor":         {func(s *mirror.Spec) { s.ValidFor = mirror.Span(time.Hour) }, []string{"changed:  validFor, from 30d to 1h0m0s"}},
+		"validFor":         {func(s *mirror.Spec) { s.ValidFor = config.Span(time.Hour) }, []string{"changed:  validFor, from 30d to 1h0m0s"}},
 		"audience":         {func(s *mirror.Spec) { s.Audience = []string{testkit.GateID} }, []string{"changed:  audience, from every gate to " + testkit.GateID}},
 		"plainHTTP":        {func(s *mirror.Spec) { s.Hosts = map[string]mirror.Host{"b": {PlainHTTP: true}, "a": {PlainHTTP: true}} }, []string{"changed:  hosts with plainHTTP, from none to a, b"}},
 		"another artifact": {func(s *mirror.Spec) { s.Artifacts[1].Version = "2" }, []string{"added:    model b 2", "removed:  model b 1"}},

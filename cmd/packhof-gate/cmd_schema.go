@@ -14,7 +14,7 @@ func newSchema(s *site) *cobra.Command {
 (manifest), enrol.json (enrolment), what people decide on (review), or what
 the rules of a policy see (input).`
 	return cli.SchemaCommand(s.app, long, []cli.Document{
-		{Word: "gate", Value: &config{}},
+		{Word: "gate", Value: &settings{}},
 		{Word: "manifest", Value: &bundle.Manifest{}},
 		{Word: "enrolment", Value: &bundle.Enrolment{}},
 		{Word: "review", Value: &gate.Review{}},

@@ -10,18 +10,16 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/problem"
 )
 
 // configKind heads every gate.yaml, beside apiVersion.
-const (
-	configVersion = "packhof/v1"
-	configKind    = "Gate"
-)
+const configKind = "Gate"
 
-// config is gate.yaml. Paths are relative to the data directory, in which it
+// settings are gate.yaml. Paths are relative to the data directory, in which it
 // lies.
-type config struct {
+type settings struct {
 	APIVersion   string            `json:"apiVersion" jsonschema:"enum=packhof/v1"`
 	Kind         string            `json:"kind" jsonschema:"enum=Gate"`
 	Listen       string            `json:"listen,omitempty" jsonschema_description:"address and port of serve; default 127.0.0.1:8443, all addresses: \":8443\""`
@@ -43,8 +41,8 @@ type approvals struct {
 }
 
 type judgeBounds struct {
-	Timeout duration `json:"timeout,omitempty" jsonschema_description:"such as 10s; default 10s"`
-	Memory  size     `json:"memory,omitempty" jsonschema_description:"such as 512MiB; default 512MiB"`
+	Timeout config.Span `json:"timeout,omitempty" such:"10s or 2m" jsonschema_description:"such as 10s; default 10s"`
+	Memory  config.Size `json:"memory,omitempty" such:"512MiB or 2GiB" jsonschema_description:"such as 512MiB; default 512MiB"`
 }
 
 // destinationSpec is one destination. Which fields it has depends on Type.
@@ -81,7 +79,7 @@ const (
 	typeS3       = "s3"
 )
 
-func (c *config) setDefaults() {
+func (c *settings) setDefaults() {
 	one, naming := 1, gate.DefaultNaming()
 	c.Listen = cmp.Or(c.Listen, "127.0.0.1:8443")
 	c.TLS.Certificate = cmp.Or(c.TLS.Certificate, "tls/cert.pem")
@@ -89,8 +87,8 @@ func (c *config) setDefaults() {
 	c.Approvals.Allow = cmp.Or(c.Approvals.Allow, &one)
 	c.Approvals.Review = cmp.Or(c.Approvals.Review, &one)
 	c.Policy = cmp.Or(c.Policy, "policy")
-	c.Judge.Timeout = cmp.Or(c.Judge.Timeout, duration(10*time.Second))
-	c.Judge.Memory = cmp.Or(c.Judge.Memory, size(512<<20))
+	c.Judge.Timeout = cmp.Or(c.Judge.Timeout, config.Span(10*time.Second))
+	c.Judge.Memory = cmp.Or(c.Judge.Memory, config.Size(512<<20))
 	for i := range c.Destinations {
 		d := &c.Destinations[i]
 		d.Naming.Repository = cmp.Or(d.Naming.Repository, naming.Repository)
@@ -100,22 +98,13 @@ func (c *config) setDefaults() {
 
 // validate finds every wrong field: the error is a *problem.FieldError, or
 // joins several.
-func (c *config) validate() error {
+func (c *settings) validate() error {
 	var wrong problem.Fields
-	if c.APIVersion != configVersion {
-		wrong.Add("apiVersion", fmt.Sprintf("%q is not known", c.APIVersion), "write  apiVersion: "+configVersion)
-	}
-	if c.Kind != configKind {
-		wrong.Add("kind", fmt.Sprintf("%q is not known", c.Kind), "write  kind: "+configKind)
-	}
-	if *c.Approvals.Allow < 0 || *c.Approvals.Allow > gate.MaxApprovals {
-		wrong.Add("approvals.allow", fmt.Sprintf("%d is not between 0 and %d", *c.Approvals.Allow, gate.MaxApprovals), "write  allow: 1")
-	}
-	if *c.Approvals.Review < 1 || *c.Approvals.Review > gate.MaxApprovals {
-		wrong.Add("approvals.review", fmt.Sprintf("%d is not between 1 and %d", *c.Approvals.Review, gate.MaxApprovals), "write  review: 1")
-	}
-	if c.Judge.Timeout < duration(time.Second) || c.Judge.Timeout > duration(10*time.Minute) {
-		wrong.Add("judge.timeout", fmt.Sprintf("%s is not between 1s and 10m", time.Duration(c.Judge.Timeout)), "write  timeout: 10s")
+	config.CheckHead(c.APIVersion, c.Kind, configKind, &wrong)
+	checkApprovals("allow", *c.Approvals.Allow, 0, &wrong)
+	checkApprovals("review", *c.Approvals.Review, 1, &wrong)
+	if c.Judge.Timeout < config.Span(time.Second) || c.Judge.Timeout > config.Span(10*time.Minute) {
+		wrong.Add("judge.timeout", fmt.Sprintf("%s is not between 1s and 10m", c.Judge.Timeout), "write  timeout: 10s")
 	}
 	if c.Judge.Memory < 256<<20 || c.Judge.Memory > 64<<30 {
 		wrong.Add("judge.memory", fmt.Sprintf("%d bytes are not between 256MiB and 64GiB", int64(c.Judge.Memory)), "write  memory: 512MiB")
@@ -131,6 +120,12 @@ func (c *config) validate() error {
 		d.validate(path, &wrong)
 	}
 	return wrong.Err()
+}
+
+func checkApprovals(verdict string, people, least int, wrong *problem.Fields) {
+	if people < least || people > gate.MaxApprovals {
+		wrong.Add("approvals."+verdict, fmt.Sprintf("%d is not between %d and %d", people, least, gate.MaxApprovals), "write  "+verdict+": 1")
+	}
 }
 
 // checkListen refuses what net.Listen would, before anything is opened.
@@ -153,8 +148,8 @@ func (d *destinationSpec) validate(path string, wrong *problem.Fields) {
 		wrong.Add(path+".accepts", "there are none", "name kinds of artifacts, such as  accepts: [image]")
 	}
 	for i, kind := range d.Accepts {
-		if !slices.Contains(allKinds(), kind) || slices.Contains(d.Accepts[:i], kind) {
-			wrong.Add(fmt.Sprintf("%s.accepts[%d]", path, i), fmt.Sprintf("%q is no kind of artifact, or stands there twice", kind), "kinds: "+joinKinds(allKinds()))
+		if !slices.Contains(bundle.Kinds(), kind) || slices.Contains(d.Accepts[:i], kind) {
+			wrong.Add(fmt.Sprintf("%s.accepts[%d]", path, i), fmt.Sprintf("%q is no kind of artifact, or stands there twice", kind), "kinds: "+joinKinds(bundle.Kinds()))
 		}
 	}
 	if err := (gate.Naming{Repository: d.Naming.Repository, Tag: d.Naming.Tag}).Check(); err != nil {
@@ -220,10 +215,6 @@ func (c *credentials) validate(path string, wrong *problem.Fields) {
 	}
 }
 
-func allKinds() []bundle.Kind {
-	return []bundle.Kind{bundle.Image, bundle.Chart, bundle.Model, bundle.Dataset, bundle.Files, bundle.Packages}
-}
-
 func joinKinds(kinds []bundle.Kind) string {
 	texts := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -231,41 +222,3 @@ func joinKinds(kinds []bundle.Kind) string {
 	}
 	return strings.Join(texts, ", ")
 }
-
-// duration is a span of time, written as 10s or 2m.
-type duration time.Duration
-
-// UnmarshalText parses a duration.
-func (d *duration) UnmarshalText(b []byte) error {
-	span, err := time.ParseDuration(string(b))
-	if err != nil {
-		return fmt.Errorf("%q is no span of time such as 10s or 2m", b)
-	}
-	*d = duration(span)
-	return nil
-}
-
-// MarshalText writes a duration as it is read.
-func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// size is a number of bytes, written as 512MiB or 2GiB.
-type size int64
-
-// UnmarshalText parses a size.
-func (s *size) UnmarshalText(b []byte) error {
-	text := string(b)
-	for _, unit := range []struct {
-		name  string
-		shift uint
-	}{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}} {
-		digits, ok := strings.CutSuffix(text, unit.name)
-		if n, err := strconv.ParseUint(digits, 10, 31); ok && err == nil {
-			*s = size(n) << unit.shift
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is no size such as 512MiB or 2GiB", text)
-}
-
-// MarshalText writes a size as it is read.
-func (s size) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%dKiB", int64(s)>>10), nil }

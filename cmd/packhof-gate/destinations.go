@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/gate/depot"
 	"github.com/packhof/packhof/gate/registry"
@@ -19,7 +20,7 @@ func (s *site) destinations(view func() gate.DepotStore) ([]gate.Destination, er
 	// The depot comes last: what the others have read to its end, it need not
 	// read again.
 	var all []gate.Destination
-	builtIn := gate.Destination{Name: gate.DepotName, Location: "this gate", Accepts: allKinds(), Naming: gate.DefaultNaming(), Sink: depot.New(view)}
+	builtIn := gate.Destination{Name: gate.DepotName, Location: "this gate", Accepts: bundle.Kinds(), Naming: gate.DefaultNaming(), Sink: depot.New(view)}
 	for i, spec := range s.config.Destinations {
 		sink, err := s.sink(spec)
 		if err != nil {

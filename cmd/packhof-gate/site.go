@@ -10,6 +10,7 @@ import (
 
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/web"
@@ -19,8 +20,8 @@ import (
 type site struct {
 	app    *cli.App
 	dir    string // of --data
-	config config
-	file   *cli.Config
+	config settings
+	file   *config.File
 	lang   string // of --lang
 	words  *web.Words
 }
@@ -45,23 +46,13 @@ func (s *site) load() error {
 	if _, err := os.Stat(filepath.Join(s.dir, "enrol.json")); errors.Is(err, fs.ErrNotExist) {
 		return noGate(s.dir)
 	}
-	file, err := cli.LoadConfig(s.configPath(), &s.config, func() error { s.config.setDefaults(); return s.config.validate() })
-	if err != nil {
-		return inOurWords(err)
-	}
+	file, err := config.Read(s.configPath(), config.Form{
+		Into:  &s.config,
+		Check: func() error { s.config.setDefaults(); return s.config.validate() },
+		// init, which made it, does not make it again.
+		Remedy: "write the first two lines,  apiVersion: packhof/v1  and  kind: Gate; the rest has defaults",
+	})
 	s.file = file
-	return nil
-}
-
-// inOurWords corrects the remedy of a configuration that is missing or empty:
-// init, which made it, does not make it again.
-func inOurWords(err error) error {
-	var wrong *cli.ConfigError
-	if errors.As(err, &wrong) && wrong.Line == 0 && wrong.Fix != "" {
-		corrected := *wrong
-		corrected.Fix = "write the first two lines,  apiVersion: packhof/v1  and  kind: Gate; the rest has defaults"
-		return &corrected
-	}
 	return err
 }
 

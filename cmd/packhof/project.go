@@ -15,6 +15,7 @@ import (
 
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/registry"
 	"github.com/packhof/packhof/mirror"
@@ -27,19 +28,21 @@ import (
 type project struct {
 	app    *cli.App
 	file   string // of --file
-	config *cli.Config
+	config *config.File
 	spec   mirror.Spec
 }
 
 func (p *project) load() (err error) {
-	p.config, err = cli.LoadConfig(p.file, &p.spec, func() error {
-		var wrong problem.Fields
-		p.spec.SetDefaults()
-		wrong.Join(p.spec.Validate())
-		wrong.Join(p.checkOwnFiles())
-		return wrong.Err()
-	})
+	p.config, err = config.Read(p.file, config.Form{Into: &p.spec, Check: p.check, Remedy: "make one with  packhof init"})
 	return err
+}
+
+func (p *project) check() error {
+	var wrong problem.Fields
+	p.spec.SetDefaults()
+	wrong.Join(p.spec.Validate())
+	wrong.Join(p.checkOwnFiles())
+	return wrong.Err()
 }
 
 // checkOwnFiles refuses to carry a folder in which the project's own key,

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
 )
@@ -197,7 +198,7 @@ func TestYAMLExamplesAreValid(t *testing.T) {
 				t.Fatal(err)
 			}
 			var spec mirror.Spec
-			_, err := cli.LoadConfig(path, &spec, func() error { spec.SetDefaults(); return spec.Validate() })
+			_, err := config.Read(path, config.Form{Into: &spec, Check: func() error { spec.SetDefaults(); return spec.Validate() }})
 			if err != nil {
 				t.Errorf("%s, %s: %v\n%s", p.name, b.heading, err, b.text)
 			}

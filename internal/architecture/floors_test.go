@@ -18,8 +18,9 @@ var floors = [][]string{
 		"./sbom",
 		"./signing",
 	},
-	{ // transport, and what costs many dependencies
+	{ // transport, what costs many dependencies, and what people write
 		"./internal/cli",
+		"./internal/config",
 		"./internal/deb",
 		"./internal/registry",
 		"./internal/s3",

@@ -147,6 +147,10 @@ var neighbours = []rule{
 		why: "what all programs print alike is in all programs",
 	},
 	{
+		from: "./internal/config", never: []string{anythingOfOurs}, but: []string{"./internal/problem"},
+		why: "what reads the files that people write does not know what they are for",
+	},
+	{
 		from: "./internal/testkit", never: []string{"./mirror/...", "./gate/...", "./web/..."},
 		why: "tests of both shores use the kit; with a shore in it, tests of one would depend on the other",
 	},

@@ -1,6 +1,6 @@
 // Package cli is what all our programs have in common at the terminal: how
 // errors look and which exit code they give, output formats, progress,
-// configuration files, passphrases and help topics.
+// passphrases and help topics.
 //
 // It is the only package besides cmd that touches the terminal, the clock and
 // the process. It knows nothing of bundles, sources or gates.

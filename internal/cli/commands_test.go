@@ -11,6 +11,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// garden and bed are documents that have a schema.
+type garden struct {
+	Channel string `json:"channel"`
+	Beds    []bed  `json:"beds,omitempty"`
+}
+
+type bed struct {
+	Name   string            `json:"name"`
+	Plants []string          `json:"plants,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
 // common runs one of the commands that all programs have.
 func (t *terminal) common(test *testing.T, args ...string) (exit int) {
 	test.Helper()

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"errors"
@@ -32,21 +32,42 @@ type bed struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// nothing is wrong with the values.
-func nothing() error { return nil }
+// remedy is what to do where there is no document.
+const remedy = "make one with  program init"
 
-func load(t testing.TB, text string) (garden, *Config, error) {
+// unchecked reads into a garden without looking at its values.
+func unchecked(g *garden) Form {
+	return Form{Into: g, Check: func() error { return nil }, Remedy: remedy}
+}
+
+func codeOf(err error) string {
+	if coded, ok := errors.AsType[interface {
+		error
+		Code() string
+	}](err); ok {
+		return coded.Code()
+	}
+	return ""
+}
+
+// written gives the path of a file with this text.
+func written(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "garden.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+func load(t testing.TB, text string) (garden, *File, error) {
+	t.Helper()
 	var g garden
-	c, err := LoadConfig(path, &g, nothing)
+	c, err := Read(written(t, text), unchecked(&g))
 	return g, c, err
 }
 
-func TestLoadConfig(t *testing.T) {
+func TestRead(t *testing.T) {
 	want := garden{
 		Channel: "plant-7", Count: 3, Open: true,
 		Hosts: map[string]host{"registry.example:5000": {PlainHTTP: true}, "10.0.0.1": {CA: "ca.pem"}},
@@ -78,7 +99,7 @@ beds:
 	}
 }
 
-func TestConfigErrorsSayWhere(t *testing.T) {
+func TestMistakesSayWhere(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		want string // line:column: what
@@ -104,8 +125,8 @@ func TestConfigErrorsSayWhere(t *testing.T) {
 		"anchor":               {"channel: &a x\nbeds:\n- name: *a\n", "1:10: anchors (&) and aliases (*) are not accepted", "config/syntax", "write the value out, or put the text in quotes"},
 		"merge key":            {"hosts:\n  a: {ca: x}\n  b:\n    <<: {ca: y}\n", "4:5: anchors (&) and aliases (*) are not accepted", "config/syntax", "write the value out, or put the text in quotes"},
 		"an alias of nothing":  {"channel: *a\n", "1:10: anchors (&) and aliases (*) are not accepted", "config/syntax", "write the value out, or put the text in quotes"},
-		"nothing":              {"", "it is empty", "config/syntax", "make one with  packhof init"},
-		"comments":             {"# nothing\n", "it is empty", "config/syntax", "make one with  packhof init"},
+		"nothing":              {"", "it is empty", "config/syntax", remedy},
+		"comments":             {"# nothing\n", "it is empty", "config/syntax", remedy},
 		"two documents":        {"channel: x\n---\nchannel: y\n", "it holds 2 documents, one is needed", "config/syntax", ""},
 		"keys without end":     {"hosts:\n" + strings.Repeat("  a:\n", 12_000), "it has 12001 keys, and a configuration file at most 10000", "config/unreadable", "split it, or take together what belongs together"},
 		"keys in braces":       {"hosts: {" + strings.Repeat("a: 1, ", 11_000) + "}\n", "it has 11001 keys, and a configuration file at most 10000", "config/unreadable", "split it, or take together what belongs together"},
@@ -134,7 +155,7 @@ func TestConfigErrorsSayWhere(t *testing.T) {
 		"brackets in a string": {"channel: x\ncount: \"" + strings.Repeat("[]", 5000) + "\"\n", "2:1: count: text stands where a number belongs", "config/invalid", ""},
 	} {
 		_, _, err := load(t, c.text)
-		var e *ConfigError
+		var e *Mistake
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -152,29 +173,29 @@ func TestBillionLaughs(t *testing.T) {
 	for i := 1; i < 12; i++ {
 		fmt.Fprintf(&b, "a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), i-1)
 	}
-	if _, _, err := load(t, b.String()); CodeOf(err) != "config/syntax" {
+	if _, _, err := load(t, b.String()); codeOf(err) != "config/syntax" {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestLoadConfigFiles(t *testing.T) {
+func TestReadFiles(t *testing.T) {
 	dir := t.TempDir()
 	var g garden
-	_, err := LoadConfig(filepath.Join(dir, "none.yaml"), &g, nothing)
-	if CodeOf(err) != "config/missing" {
+	_, err := Read(filepath.Join(dir, "none.yaml"), unchecked(&g))
+	if codeOf(err) != "config/missing" {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := LoadConfig(dir, &g, nothing); CodeOf(err) != "config/unreadable" {
+	if _, err := Read(dir, unchecked(&g)); codeOf(err) != "config/unreadable" {
 		t.Errorf("a folder: %v", err)
 	}
 	large := filepath.Join(dir, "large.yaml")
-	if err := os.WriteFile(large, []byte("channel: x #"+strings.Repeat(" ", maxConfig)), 0o644); err != nil {
+	if err := os.WriteFile(large, []byte("channel: x #"+strings.Repeat(" ", maxFile)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadConfig(large, &g, nothing); CodeOf(err) != "config/unreadable" {
+	if _, err := Read(large, unchecked(&g)); codeOf(err) != "config/unreadable" {
 		t.Errorf("too large a file: %v", err)
 	}
-	if _, err := LoadConfig(filepath.Join(large, "x"), &g, nothing); err == nil {
+	if _, err := Read(filepath.Join(large, "x"), unchecked(&g)); err == nil {
 		t.Error("loaded a file below a file")
 	}
 }
@@ -189,7 +210,7 @@ func TestLocate(t *testing.T) {
 		"beds[1].labels": "7:3", "beds[9]": "5:1", "count": "1:1", "nowhere.at.all": "1:1", "": "1:1",
 	} {
 		err := c.Locate(fmt.Errorf("wrapped: %w", problem.Field(path, "is wrong", "mend it")))
-		var e *ConfigError
+		var e *Mistake
 		if !errors.As(err, &e) || e.Remedy() != "mend it" {
 			t.Errorf("%s: %v", path, err)
 			continue
@@ -204,24 +225,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	names := []string{"channel", "audience", "ca", "plainHTTP"}
-	for name, want := range map[string]string{"chanel": "channel", "hcannel": "channel", "CA": "ca", "audienc": "audience", "xx": "", "": "", "plain_http": "plainHTTP", "completelyelse": ""} {
-		if got := nearest(name, names); got != want {
-			t.Errorf("%q is near %q, want %q", name, got, want)
-		}
-	}
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abx", 1}, {"kitten", "sitting", 3}} {
-		if got := editDistance(c.a, c.b); got != c.want || editDistance(c.b, c.a) != got {
-			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
-func FuzzLoadConfig(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		"channel: x\n", "hosts:\n  a:5000: {ca: b}\n", "beds:\n- name: a\n  plants: [b, 'c']\n", "a: &b [*b]\n", "? [x]\n: y\n", "- |\n  x\n", "!!binary x: y\n", "\xff", "---\n...\n---\n", "a: >-\n b\n", "{a: [}", "1:\n0:", "open: 1\nbeds: [x, {}, 1]\n",
 	} {
@@ -234,14 +238,14 @@ func FuzzLoadConfig(f *testing.F) {
 			t.Fatal(err)
 		}
 		var g garden
-		c, err := LoadConfig(path, &g, g.check)
-		one, isOne := errors.AsType[*ConfigError](err)
-		several, isSeveral := errors.AsType[*ConfigErrors](err)
+		c, err := Read(path, Form{Into: &g, Check: g.check})
+		one, isOne := errors.AsType[*Mistake](err)
+		several, isSeveral := errors.AsType[*Mistakes](err)
 		if err != nil && (!isOne || one.Code() == "") && (!isSeveral || several.Code() == "" || len(several.Evidence()) < 2) {
 			t.Errorf("refused without a code: %v", err)
 		}
 		if err == nil {
-			if located := c.Locate(problem.Field("beds[0].name", "x", "")); CodeOf(located) != "config/invalid" {
+			if located := c.Locate(problem.Field("beds[0].name", "x", "")); codeOf(located) != "config/invalid" {
 				t.Errorf("located as %v", located)
 			}
 		}

@@ -1,11 +1,10 @@
-package cli
+package config
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -76,7 +75,7 @@ const hostileFile = "PACKHOF_TEST_HOSTILE_FILE"
 
 func TestHostileFilesTakeNeitherTimeNorMemory(t *testing.T) {
 	if path, ok := os.LookupEnv(hostileFile); ok {
-		if _, err := LoadConfig(path, new(garden), nothing); err == nil {
+		if _, err := Read(path, unchecked(new(garden))); err == nil {
 			t.Error("loaded")
 		}
 		return
@@ -86,10 +85,7 @@ func TestHostileFilesTakeNeitherTimeNorMemory(t *testing.T) {
 	}
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "garden.yaml")
-			if err := os.WriteFile(path, []byte(text)[:min(len(text), maxConfig)], 0o644); err != nil {
-				t.Fatal(err)
-			}
+			path := written(t, text[:min(len(text), maxFile)])
 			reader := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHostileFilesTakeNeitherTimeNorMemory$")
 			reader.Env = append(os.Environ(), hostileFile+"="+path)
 			if out, err := reader.CombinedOutput(); err != nil {
@@ -150,14 +146,14 @@ func TestWhatMayBeNested(t *testing.T) {
 }
 
 // A file as large as anybody has is read.
-func TestALargeConfigIsRead(t *testing.T) {
+func TestALargeFileIsRead(t *testing.T) {
 	text := "# " + strings.Repeat("-", 78) + "\nchannel: plant-7\nbeds:\n"
 	for i := range 2_400 {
 		text += fmt.Sprintf("# - the bed number %d: [as it was]\n- name: https://registry.example:5000/a-b/c-%d@sha256:0123456789abcdef\n  plants: [\"1.%d\"]\n  labels: {a.b/c: 'd, e'}\n", i, i, i)
 	}
 	g, _, err := load(t, text)
 	if err != nil || len(g.Beds) != 2_400 {
-		e, _ := errors.AsType[*ConfigError](err)
+		e, _ := errors.AsType[*Mistake](err)
 		t.Errorf("%v, %d beds, %+v", err, len(g.Beds), e)
 	}
 }

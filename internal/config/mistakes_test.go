@@ -1,10 +1,8 @@
-package cli
+package config
 
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,12 +30,8 @@ func (g *garden) check() error {
 
 func loadChecked(t testing.TB, text string) (garden, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "garden.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	var g garden
-	_, err := LoadConfig(path, &g, g.check)
+	_, err := Read(written(t, text), Form{Into: &g, Check: g.check})
 	return g, err
 }
 
@@ -83,7 +77,7 @@ func TestAllMistakesAreTold(t *testing.T) {
 		}},
 	} {
 		_, err := loadChecked(t, c.text)
-		all, ok := errors.AsType[*ConfigErrors](err)
+		all, ok := errors.AsType[*Mistakes](err)
 		if !ok {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -95,8 +89,8 @@ func TestAllMistakesAreTold(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if CodeOf(err) != c.kind || all.Error() != fmt.Sprintf("%s has %d mistakes", all.File, len(c.want)) {
-			t.Errorf("%s: %s, %v", name, CodeOf(err), err)
+		if codeOf(err) != c.kind || all.Error() != fmt.Sprintf("%s has %d mistakes", all.File, len(c.want)) {
+			t.Errorf("%s: %s, %v", name, codeOf(err), err)
 		}
 	}
 }
@@ -111,7 +105,7 @@ func TestEchoesAreNotTold(t *testing.T) {
 		"a value of another form":        {"channel: x\ncount: [12]\n", `2:1: count: a list stands where a number belongs`},
 	} {
 		_, err := loadChecked(t, c.text)
-		e, ok := errors.AsType[*ConfigError](err)
+		e, ok := errors.AsType[*Mistake](err)
 		if !ok || !strings.HasSuffix(e.Error(), ":"+c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
@@ -124,7 +118,7 @@ func TestMistakesAreBounded(t *testing.T) {
 		text += fmt.Sprintf("k%d: 1\n", i)
 	}
 	_, err := loadChecked(t, text)
-	all, ok := errors.AsType[*ConfigErrors](err)
+	all, ok := errors.AsType[*Mistakes](err)
 	if !ok || len(all.Evidence()) != maxMistakes || !strings.HasSuffix(all.Error(), "has more than 20 mistakes") {
 		t.Errorf("%v", err)
 	}
@@ -140,12 +134,8 @@ func TestValuesAreFreshAfterMistakes(t *testing.T) {
 
 // An error that is not about a field ends the loading as it is.
 func TestOtherErrorsOfACheck(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "garden.yaml")
-	if err := os.WriteFile(path, []byte("channel: x\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	other := errors.Join(problem.Field("channel", "is wrong", ""), errors.New("the disk is broken"))
-	if _, err := LoadConfig(path, new(garden), func() error { return other }); err != other {
+	if _, err := Read(written(t, "channel: x\n"), Form{Into: new(garden), Check: func() error { return other }}); err != other {
 		t.Errorf("got %v", err)
 	}
 }

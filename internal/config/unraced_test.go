@@ -1,7 +1,7 @@
-//go:build race
+//go:build !race
 
-package cli
+package config
 
 // raced says that the race detector is on, which makes time and memory mean
 // nothing.
-const raced = true
+const raced = false

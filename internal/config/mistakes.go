@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"cmp"
@@ -20,34 +20,59 @@ const unknownKey = "config/unknown-key"
 // maxMistakes is how many mistakes of a file are told at once.
 const maxMistakes = 20
 
-// ConfigErrors are several mistakes in a configuration file, in its order.
-type ConfigErrors struct {
-	File     string
-	Mistakes []*ConfigError // at least two
+// Mistake says what is wrong in a configuration file, and where.
+type Mistake struct {
+	File         string
+	Line, Column int // 0 when unknown
+	What         string
+	Fix          string
+	Kind         string // the stable code
+
+	path   string // of the field, if it is about one
+	absent bool   // the field does not stand in the file; the place is that of its parent
 }
 
-func (e *ConfigErrors) Error() string {
-	if len(e.Mistakes) > maxMistakes {
+func (e *Mistake) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.What)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.What)
+}
+
+// Code is the stable code of this error.
+func (e *Mistake) Code() string { return e.Kind }
+
+// Remedy says what to write instead.
+func (e *Mistake) Remedy() string { return e.Fix }
+
+// Mistakes are several mistakes in a configuration file, in its order.
+type Mistakes struct {
+	File string
+	Each []*Mistake // at least two
+}
+
+func (e *Mistakes) Error() string {
+	if len(e.Each) > maxMistakes {
 		return fmt.Sprintf("%s has more than %d mistakes", e.File, maxMistakes)
 	}
-	return fmt.Sprintf("%s has %d mistakes", e.File, len(e.Mistakes))
+	return fmt.Sprintf("%s has %d mistakes", e.File, len(e.Each))
 }
 
 // Code is that of the mistakes if they have the same, else that of files that
 // cannot be right.
-func (e *ConfigErrors) Code() string {
-	for _, m := range e.Mistakes {
-		if m.Kind != e.Mistakes[0].Kind {
+func (e *Mistakes) Code() string {
+	for _, m := range e.Each {
+		if m.Kind != e.Each[0].Kind {
 			return "config/invalid"
 		}
 	}
-	return e.Mistakes[0].Kind
+	return e.Each[0].Kind
 }
 
 // Evidence is a line for each mistake, with what to write instead.
-func (e *ConfigErrors) Evidence() []string {
+func (e *Mistakes) Evidence() []string {
 	var lines []string
-	for _, m := range e.Mistakes[:min(len(e.Mistakes), maxMistakes)] {
+	for _, m := range e.Each[:min(len(e.Each), maxMistakes)] {
 		line := m.Error()
 		if m.Fix != "" {
 			line += "   (" + m.Fix + ")"
@@ -58,22 +83,22 @@ func (e *ConfigErrors) Evidence() []string {
 }
 
 // mistaken is nil, the one mistake, or all of them.
-func mistaken(mistakes []*ConfigError) error {
+func mistaken(mistakes []*Mistake) error {
 	switch len(mistakes) {
 	case 0:
 		return nil
 	case 1:
 		return mistakes[0]
 	}
-	slices.SortStableFunc(mistakes, func(a, b *ConfigError) int {
+	slices.SortStableFunc(mistakes, func(a, b *Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return &ConfigErrors{File: mistakes[0].File, Mistakes: mistakes}
+	return &Mistakes{File: mistakes[0].File, Each: mistakes}
 }
 
 // mistakesOf finds the fields that an error is about, which may be several
 // joined ones. An error about none is given back.
-func (c *Config) mistakesOf(err error) (mistakes []*ConfigError, other error) {
+func (c *File) mistakesOf(err error) (mistakes []*Mistake, other error) {
 	if err == nil {
 		return nil, nil
 	}
@@ -93,15 +118,15 @@ func (c *Config) mistakesOf(err error) (mistakes []*ConfigError, other error) {
 	}
 	e := c.mistakeAt(splitPath(field.Path))
 	e.path, e.What, e.Fix, e.Kind = field.Path, field.Error(), field.Fix, field.Code()
-	return []*ConfigError{e}, nil
+	return []*Mistake{e}, nil
 }
 
 // withoutEchoes leaves out what is wrong only because something could not be
 // decoded: what is around it or in it, and what may be there under a misspelt
 // key.
-func withoutEchoes(wrong, undecoded []*ConfigError) []*ConfigError {
-	return slices.DeleteFunc(wrong, func(w *ConfigError) bool {
-		return slices.ContainsFunc(undecoded, func(u *ConfigError) bool {
+func withoutEchoes(wrong, undecoded []*Mistake) []*Mistake {
+	return slices.DeleteFunc(wrong, func(w *Mistake) bool {
+		return slices.ContainsFunc(undecoded, func(u *Mistake) bool {
 			return within(u.path, w.path) || within(w.path, u.path) || w.absent && u.Kind == unknownKey && above(w.path) == above(u.path)
 		})
 	})
@@ -118,7 +143,7 @@ func within(path, above string) bool {
 
 // decode decodes the file. The decoder stops at the first mistake; what it
 // stopped at is taken out, and it begins again.
-func (c *Config) decode(document jsontext.Value, into any) (mistakes []*ConfigError) {
+func (c *File) decode(document jsontext.Value, into any) (mistakes []*Mistake) {
 	target := reflect.ValueOf(into).Elem()
 	for len(mistakes) <= maxMistakes {
 		target.SetZero() // also of what was decoded before a mistake
@@ -128,7 +153,7 @@ func (c *Config) decode(document jsontext.Value, into any) (mistakes []*ConfigEr
 		}
 		semantic, ok := errors.AsType[*json.SemanticError](err)
 		if !ok {
-			return append(mistakes, &ConfigError{File: c.name, What: err.Error(), Kind: "config/syntax"})
+			return append(mistakes, &Mistake{File: c.name, What: err.Error(), Kind: "config/syntax"})
 		}
 		path := slices.Collect(semantic.JSONPointer.Tokens())
 		mistakes = append(mistakes, c.decodeError(semantic, path, target.Type()))
@@ -181,7 +206,7 @@ func takeOut(document jsontext.Value, path []string) (rest jsontext.Value, gone 
 }
 
 // decodeError turns an error of the JSON decoder into one about the file.
-func (c *Config) decodeError(semantic *json.SemanticError, path []string, t reflect.Type) *ConfigError {
+func (c *File) decodeError(semantic *json.SemanticError, path []string, t reflect.Type) *Mistake {
 	e := c.mistakeAt(path)
 	e.Kind = "config/invalid"
 	switch {
@@ -193,7 +218,7 @@ func (c *Config) decodeError(semantic *json.SemanticError, path []string, t refl
 			e.Fix = fmt.Sprintf("did you mean %q?", near)
 		}
 	case semantic.Err != nil:
-		e.What = fmt.Sprintf("%s: %s", e.path, semantic.Err)
+		e.What = fmt.Sprintf("%s: %s", e.path, suiting(semantic.Err, fieldAt(t, path)))
 	case semantic.GoType != nil:
 		e.What = fmt.Sprintf("%s: %s stands where %s belongs", e.path, found(semantic.JSONKind), wanted(semantic.GoType))
 		if semantic.GoType.Kind() == reflect.String {

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ var plainNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17}|-?(0|[1-9][0-9]{0,1
 // and lists. It refuses the rest of YAML, with the place: what stands elsewhere
 // (anchors expand to more than any memory holds), what says how to read what
 // follows, and what reads otherwise than it looks.
-func (c *Config) asJSON() (jsontext.Value, error) {
+func (c *File) asJSON() (jsontext.Value, error) {
 	var out bytes.Buffer
 	if err := c.writeNode(jsontext.NewEncoder(&out), c.root); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (c *Config) asJSON() (jsontext.Value, error) {
 	return out.Bytes(), nil
 }
 
-func (c *Config) writeNode(e *jsontext.Encoder, node ast.Node) error {
+func (c *File) writeNode(e *jsontext.Encoder, node ast.Node) error {
 	switch n := node.(type) {
 	case *ast.MappingNode:
 		return c.writeGroup(e, n.Values)
@@ -53,7 +53,7 @@ func (c *Config) writeNode(e *jsontext.Encoder, node ast.Node) error {
 	return c.refused(node, "this form of YAML is not accepted", "write it as key: value, or as a list")
 }
 
-func (c *Config) writeGroup(e *jsontext.Encoder, values []*ast.MappingValueNode) error {
+func (c *File) writeGroup(e *jsontext.Encoder, values []*ast.MappingValueNode) error {
 	if err := e.WriteToken(jsontext.BeginObject); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *Config) writeGroup(e *jsontext.Encoder, values []*ast.MappingValueNode)
 	return e.WriteToken(jsontext.EndObject)
 }
 
-func (c *Config) writeList(e *jsontext.Encoder, values []ast.Node) error {
+func (c *File) writeList(e *jsontext.Encoder, values []ast.Node) error {
 	if err := e.WriteToken(jsontext.BeginArray); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (c *Config) writeList(e *jsontext.Encoder, values []ast.Node) error {
 }
 
 // writeText writes text, which may have been written with escapes.
-func (c *Config) writeText(e *jsontext.Encoder, node ast.Node, text string) error {
+func (c *File) writeText(e *jsontext.Encoder, node ast.Node, text string) error {
 	switch i := strings.IndexFunc(text, isControl); {
 	case !utf8.ValidString(text):
 		return c.refused(node, "the text is no UTF-8", "take out what is escaped in it")
@@ -102,7 +102,7 @@ func (c *Config) writeText(e *jsontext.Encoder, node ast.Node, text string) erro
 	return e.WriteToken(jsontext.String(text))
 }
 
-func (c *Config) writeNumber(e *jsontext.Encoder, node ast.Node) error {
+func (c *File) writeNumber(e *jsontext.Encoder, node ast.Node) error {
 	text := node.GetToken().Value
 	if !plainNumber.MatchString(text) {
 		return c.refused(node, fmt.Sprintf("%.40q is no plain decimal number", text), "write it with the digits 0 to 9 alone, or in quotes if it is text")
@@ -110,7 +110,7 @@ func (c *Config) writeNumber(e *jsontext.Encoder, node ast.Node) error {
 	return e.WriteValue(jsontext.Value(text))
 }
 
-func (c *Config) refused(node ast.Node, what, fix string) error {
+func (c *File) refused(node ast.Node, what, fix string) error {
 	at := begin(node).Position
-	return &ConfigError{File: c.name, Line: at.Line, Column: at.Column, What: what, Kind: "config/syntax", Fix: fix}
+	return &Mistake{File: c.name, Line: at.Line, Column: at.Column, What: what, Kind: "config/syntax", Fix: fix}
 }

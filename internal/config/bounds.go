@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // keys of a mapping and of the nesting, and about a KiB of memory for each
 // token: a file of a megabyte would take minutes and a gigabyte.
 const (
-	maxConfig  = 1 << 20 // bytes
+	maxFile    = 1 << 20 // bytes
 	maxSigns   = 60_000  // each gives up to two tokens
 	maxNesting = 100
 	maxKeys    = 10_000
@@ -27,7 +27,7 @@ func legible(path string, b []byte) error {
 	line, column := 1, 1
 	for i := 0; i < len(b); {
 		r, size := utf8.DecodeRune(b[i:])
-		bad := &ConfigError{File: path, Line: line, Column: column, Kind: "config/syntax", Fix: "save it as UTF-8 text"}
+		bad := &Mistake{File: path, Line: line, Column: column, Kind: "config/syntax", Fix: "save it as UTF-8 text"}
 		switch {
 		case i == 0 && len(b) > 1 && (r == 0 || b[1] == 0 || b[0] == 0xFE && b[1] == 0xFF || b[0] == 0xFF && b[1] == 0xFE):
 			bad.What = "it is not UTF-8; it looks like UTF-16 or UTF-32"
@@ -89,7 +89,7 @@ const signBytes = "-?:,[]{}#&*!|>'\"%@`"
 // tokenize splits a file, and refuses what has more than the parser bears.
 func tokenize(path string, b []byte) (token.Tokens, error) {
 	tooMuch := func(format string, args ...any) error {
-		return &ConfigError{File: path, What: fmt.Sprintf(format, args...), Kind: "config/unreadable", Fix: "split it, or take together what belongs together"}
+		return &Mistake{File: path, What: fmt.Sprintf(format, args...), Kind: "config/unreadable", Fix: "split it, or take together what belongs together"}
 	}
 	if signs(b) > maxSigns {
 		return nil, tooMuch("it has more than %d lines and signs", maxSigns)
