@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"io"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,13 +25,12 @@ func (s *Sink) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gat
 	}
 	p := &putting{release: r, to: s.client.Writer(ref), repository: ref.Repository, where: &s.where}
 	if err := p.content(ctx, c); err != nil {
-		return p.receipt, s.explain(err)
+		return p.counted.Receipt(""), s.explain(err)
 	}
 	if err := s.link(ctx, p.to, ref, c.referrers); err != nil {
-		return p.receipt, s.explain(err)
+		return p.counted.Receipt(""), s.explain(err)
 	}
-	p.receipt.Location = ref.At(a.Root.Digest).String()
-	return p.receipt, nil
+	return p.counted.Receipt(ref.At(a.Root.Digest).String()), nil
 }
 
 // putting is one Put.
@@ -43,8 +41,7 @@ type putting struct {
 	repository string
 	where      *whereabouts
 
-	mu      sync.Mutex
-	receipt gate.Receipt
+	counted gate.Counting
 }
 
 // content brings blobs, then children, then the root, then what the referrers
@@ -84,7 +81,7 @@ func (p *putting) blob(ctx context.Context, d bundle.OCIDescriptor) error {
 	}
 	if there && (size == d.Size || size < 0) {
 		p.where.note(d.Digest, p.repository)
-		p.kept()
+		p.counted.Kept()
 		return nil
 	}
 	open := func(ctx context.Context) (io.ReadCloser, error) { return p.release.Open(ctx, d.Digest) }
@@ -92,7 +89,7 @@ func (p *putting) blob(ctx context.Context, d bundle.OCIDescriptor) error {
 		return err
 	}
 	p.where.note(d.Digest, p.repository)
-	p.moved(d.Size)
+	p.counted.Moved(d.Size)
 	return nil
 }
 
@@ -117,7 +114,7 @@ func (p *putting) manifest(ctx context.Context, d bundle.OCIDescriptor) error {
 		return err
 	}
 	if there && have.MediaType == d.MediaType && have.Size == d.Size {
-		p.kept()
+		p.counted.Kept()
 		return nil
 	}
 	b, err := p.release.ReadAll(d.Digest, bundle.MaxOCIManifestSize)
@@ -127,19 +124,6 @@ func (p *putting) manifest(ctx context.Context, d bundle.OCIDescriptor) error {
 	if err := p.to.PutManifest(ctx, d.Digest.String(), d.MediaType, b); err != nil {
 		return err
 	}
-	p.moved(d.Size)
+	p.counted.Moved(d.Size)
 	return nil
-}
-
-func (p *putting) kept() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.receipt.Kept++
-}
-
-func (p *putting) moved(size int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.receipt.Blobs++
-	p.receipt.Bytes += size
 }

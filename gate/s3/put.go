@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
@@ -25,10 +24,9 @@ func (s *Sink) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gat
 	}
 	p := &putting{sink: s, release: r, tree: t}
 	if err := p.all(ctx); err != nil {
-		return p.receipt, s.explain(err)
+		return p.counted.Receipt(""), s.explain(err)
 	}
-	p.receipt.Location = s.client.Location(folder(t.name))
-	return p.receipt, nil
+	return p.counted.Receipt(s.client.Location(folder(t.name))), nil
 }
 
 // putting is one Put.
@@ -39,8 +37,7 @@ type putting struct {
 	listed  sums            // by what is published under the name; nil if nothing is
 	there   map[string]bool // keys below the name
 
-	mu      sync.Mutex
-	receipt gate.Receipt
+	counted gate.Counting
 }
 
 func (p *putting) all(ctx context.Context) error {
@@ -104,7 +101,7 @@ func (p *putting) object(ctx context.Context, o object) error {
 	listed, isListed := p.listed[o.path]
 	switch {
 	case same:
-		p.kept()
+		p.counted.Kept()
 		return nil
 	case !there:
 		return p.send(ctx, key, o)
@@ -124,7 +121,7 @@ func (p *putting) stage(ctx context.Context, o object) error {
 		return err
 	}
 	if same {
-		p.kept()
+		p.counted.Kept()
 		return nil
 	}
 	return p.send(ctx, key, o)
@@ -147,19 +144,6 @@ func (p *putting) send(ctx context.Context, key string, o object) (err error) {
 	if err := p.sink.client.Put(ctx, key, content, o.size, options); err != nil {
 		return err
 	}
-	p.moved(o.size)
+	p.counted.Moved(o.size)
 	return nil
-}
-
-func (p *putting) kept() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.receipt.Kept++
-}
-
-func (p *putting) moved(size int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.receipt.Blobs++
-	p.receipt.Bytes += size
 }
