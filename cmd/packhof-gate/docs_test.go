@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,84 +12,21 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/packhof/packhof/internal/cli"
-	"github.com/packhof/packhof/internal/testkit"
+	"github.com/packhof/packhof/internal/cli/clitest"
 )
 
-// tree is the command tree as it runs, with help topics and completion, and
-// what it printed.
-func tree(t *testing.T, args ...string) (*cobra.Command, string) {
-	t.Helper()
-	var out bytes.Buffer
-	app := &cli.App{
-		Name: "packhof-gate", Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard, Now: testkit.Noon,
-		LookupEnv: func(string) (string, bool) { return "", false },
-	}
-	root := newRoot(app)
-	if code := app.Execute(t.Context(), args, root); code != cli.ExitOK {
-		t.Fatalf("packhof-gate %s: exit %d", strings.Join(args, " "), code)
-	}
-	return root, out.String()
-}
-
-// pages are those that people are given to read, by name.
-func pages(t *testing.T) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../docs/decisions/*.md"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil || len(found) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(found), err)
-		}
-		for _, path := range found {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all[strings.TrimPrefix(path, "../../")] = string(b)
-		}
-	}
-	return all
-}
-
-var (
-	blockForm = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```")
-	spanForm  = regexp.MustCompile("`([^`\n]+)`")
-	callForm  = regexp.MustCompile(`(?:^|[\s(;|&])packhof-gate ([^|>;&#)\n]*)`)
-	flagForm  = regexp.MustCompile(`--([a-z][a-z-]*)`)
-)
-
-// calls lists how a page calls packhof-gate, without the program's name.
-func calls(text string) []string {
-	var code []string
-	for _, b := range blockForm.FindAllStringSubmatch(text, -1) {
-		if b[1] == "sh" {
-			code = append(code, strings.ReplaceAll(b[2], "\\\n", " "))
-		}
-	}
-	for _, span := range spanForm.FindAllStringSubmatch(blockForm.ReplaceAllString(text, ""), -1) {
-		if strings.HasPrefix(span[1], "packhof-gate ") {
-			code = append(code, span[1])
-		}
-	}
-	var all []string
-	for _, c := range code {
-		for _, m := range callForm.FindAllStringSubmatch(c, -1) {
-			all = append(all, m[1])
-		}
-	}
-	return all
-}
+// tree is the folder of the sources.
+const tree = "../.."
 
 // Every call of packhof-gate in any page is one that the program understands.
 func TestDocsCallWhatExists(t *testing.T) {
-	root, _ := tree(t, "version")
+	root, _ := clitest.Program(t, "packhof-gate", newRoot, "version")
 	found := 0
-	for name, text := range pages(t) {
-		for _, call := range calls(text) {
+	for _, p := range clitest.Pages(t, tree) {
+		for _, call := range p.Calls("packhof-gate") {
 			found++
-			if err := checkCall(root, strings.Fields(call)); err != nil {
-				t.Errorf("%s: packhof-gate %s: %v", name, call, err)
+			if err := clitest.CheckCall(root, strings.Fields(call)); err != nil {
+				t.Errorf("%s: packhof-gate %s: %v", p.Name, call, err)
 			}
 		}
 	}
@@ -100,48 +35,24 @@ func TestDocsCallWhatExists(t *testing.T) {
 	}
 }
 
-func checkCall(root *cobra.Command, words []string) error {
-	command, rest, err := root.Find(words)
-	if err != nil {
-		return err
-	}
-	command.InitDefaultHelpFlag()
-	if command.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-		return fmt.Errorf("%s has no command %q", command.CommandPath(), rest[0])
-	}
-	for _, word := range rest {
-		if m := flagForm.FindStringSubmatch(word); m != nil && strings.HasPrefix(word, "--") && command.Flag(m[1]) == nil {
-			return fmt.Errorf("%s has no flag --%s", command.CommandPath(), m[1])
-		}
-	}
-	return nil
-}
-
 // TestReferenceIsComplete holds docs/cli-gate.md against everything there is,
 // and the other way round.
 func TestReferenceIsComplete(t *testing.T) {
-	reference := pages(t)["docs/cli-gate.md"]
-	root, environment := tree(t, "help", "environment")
+	reference := clitest.ReadPage(t, tree, "docs/cli-gate.md").Text
+	root, environment := clitest.Program(t, "packhof-gate", newRoot, "help", "environment")
+	for _, what := range clitest.Lacking(root, reference) {
+		t.Errorf("docs/cli-gate.md lacks %s", what)
+	}
 	var flags []string
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-		if c.IsAvailableCommand() && !strings.HasPrefix(c.CommandPath(), "packhof-gate completion ") {
-			if !strings.Contains(reference, "`"+c.CommandPath()) {
-				t.Errorf("docs/cli-gate.md lacks the command %s", c.CommandPath())
-			}
-			for _, m := range flagForm.FindAllStringSubmatch(c.LocalFlags().FlagUsages(), -1) {
-				if !strings.Contains(reference, "`--"+m[1]) {
-					t.Errorf("docs/cli-gate.md lacks the flag --%s of %s", m[1], c.CommandPath())
-				}
-			}
-		}
 		for _, sub := range c.Commands() {
 			visit(sub)
 		}
 	}
 	visit(root)
-	for _, m := range flagForm.FindAllStringSubmatch(reference, -1) {
+	for _, m := range regexp.MustCompile(`--([a-z][a-z-]*)`).FindAllStringSubmatch(reference, -1) {
 		if !slices.Contains(flags, m[1]) && m[1] != "help" && m[1] != "no-descriptions" {
 			t.Errorf("docs/cli-gate.md has the flag --%s, which no command has", m[1])
 		}
@@ -157,10 +68,10 @@ func TestReferenceIsComplete(t *testing.T) {
 // taken away, goes through the strict loader.
 func TestConfigExamplesAreValid(t *testing.T) {
 	examples := map[string]string{"the template": template, "the template without comments": uncommented(template)}
-	for name, text := range pages(t) {
-		for i, b := range blockForm.FindAllStringSubmatch(text, -1) {
-			if b[1] == "yaml" && strings.Contains(b[2], "kind: Gate\n") {
-				examples[fmt.Sprintf("%s, block %d", name, i)] = b[2]
+	for _, p := range clitest.Pages(t, tree) {
+		for i, b := range p.Blocks {
+			if b.Language == "yaml" && strings.Contains(b.Text, "kind: Gate\n") {
+				examples[fmt.Sprintf("%s, block %d", p.Name, i)] = b.Text
 			}
 		}
 	}

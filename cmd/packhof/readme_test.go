@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/cli/clitest"
 	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
@@ -30,92 +31,24 @@ import (
 // tree is the folder of the sources.
 const tree = "../.."
 
-// page is one file of the documentation.
-type page struct {
-	name     string
-	text     string
-	headings []string
-	blocks   []block
-	spans    []string // `code` outside of blocks
-}
-
-// block is a fenced block.
-type block struct{ heading, language, text string }
-
 // ofTheGate tells whether the reference of packhof-gate, which that program's
 // own tests hold against it, knows a flag or a variable.
 func ofTheGate(t *testing.T, name string) bool {
 	t.Helper()
-	return strings.Contains(readPage(t, "docs/cli-gate.md").text, "`"+name)
+	return strings.Contains(clitest.ReadPage(t, tree, "docs/cli-gate.md").Text, "`"+name)
 }
 
-var spanForm = regexp.MustCompile("`([^`\n]+)`")
-
-func readPage(t *testing.T, name string) page {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(tree, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := page{name: name, text: string(b)}
-	heading, open := "", false
-	for line := range strings.Lines(p.text) {
-		language, isFence := strings.CutPrefix(line, "```")
-		switch {
-		case isFence && open:
-			open = false
-		case isFence:
-			open = true
-			p.blocks = append(p.blocks, block{heading: heading, language: strings.TrimSpace(language)})
-		case open:
-			p.blocks[len(p.blocks)-1].text += line
-		default:
-			if strings.HasPrefix(line, "#") {
-				heading = strings.TrimSpace(strings.TrimLeft(line, "#"))
-				p.headings = append(p.headings, heading)
-			}
-			for _, m := range spanForm.FindAllStringSubmatch(line, -1) {
-				p.spans = append(p.spans, m[1])
-			}
-		}
-	}
-	if open {
-		t.Errorf("%s: a block is not closed", name)
-	}
-	return p
-}
-
-// pages reads everything that people are given to read.
-func pages(t *testing.T) []page {
-	t.Helper()
-	names := []string{"README.md", "CONTRIBUTING.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md"} {
-		found, err := filepath.Glob(filepath.Join(tree, pattern))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(found), err)
-		}
-		for _, path := range found {
-			names = append(names, strings.TrimPrefix(path, tree+"/"))
-		}
-	}
-	var all []page
-	for _, name := range names {
-		all = append(all, readPage(t, name))
-	}
-	return all
-}
-
-// script joins the shell blocks under a heading.
-func (p page) script(t *testing.T, heading string) string {
+// script joins the shell blocks of a page under a heading.
+func script(t *testing.T, p clitest.Page, heading string) string {
 	t.Helper()
 	var lines strings.Builder
-	for _, b := range p.blocks {
-		if b.heading == heading && b.language == "sh" {
-			lines.WriteString(b.text)
+	for _, b := range p.Blocks {
+		if b.Heading == heading && b.Language == "sh" {
+			lines.WriteString(b.Text)
 		}
 	}
 	if lines.Len() == 0 {
-		t.Fatalf("%s has no shell block under %q", p.name, heading)
+		t.Fatalf("%s has no shell block under %q", p.Name, heading)
 	}
 	return lines.String()
 }
@@ -133,13 +66,13 @@ func TestReadme(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	readme, port := readPage(t, "README.md"), freePort(t)
-	var script strings.Builder
+	readme, port := clitest.ReadPage(t, tree, "README.md"), freePort(t)
+	var day strings.Builder
 	for _, heading := range []string{"Your first gate", "Your first export", "Your first import"} {
-		script.WriteString(readme.script(t, heading))
+		day.WriteString(script(t, readme, heading))
 	}
 	tools := filepath.Dir(testkit.Tool(t, "curl"))
-	said := runScript(t, "export PACKHOF_LISTEN=127.0.0.1:"+port+"\n"+strings.ReplaceAll(script.String(), "127.0.0.1:8443", "127.0.0.1:"+port), home, programs, tools)
+	said := runScript(t, "export PACKHOF_LISTEN=127.0.0.1:"+port+"\n"+strings.ReplaceAll(day.String(), "127.0.0.1:8443", "127.0.0.1:"+port), home, programs, tools)
 	for _, want := range []string{"genuine and whole: plant-7, serial 1", "case 1: plant-7, serial 1: loaded", "temperature,240\npressure,1.8\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the blocks did not print %q:\n%s", want, said)
@@ -150,7 +83,7 @@ func TestReadme(t *testing.T) {
 	}
 	t.Run("without packhof", func(t *testing.T) {
 		tools := filepath.Dir(testkit.Tool(t, "cosign"))
-		said := runScript(t, readme.script(t, "Check it without Packhof"), home, programs, tools)
+		said := runScript(t, script(t, readme, "Check it without Packhof"), home, programs, tools)
 		if want := "Verified OK"; !strings.Contains(said, want) {
 			t.Errorf("the blocks did not print %q:\n%s", want, said)
 		}
@@ -187,20 +120,20 @@ func runScript(t *testing.T, script, home string, path ...string) string {
 // TestYAMLExamplesAreValid gives every example to the strict loader.
 func TestYAMLExamplesAreValid(t *testing.T) {
 	examples := 0
-	for _, p := range pages(t) {
-		for _, b := range p.blocks {
-			if b.language != "yaml" || strings.Contains(b.text, "kind: Gate\n") {
+	for _, p := range clitest.Pages(t, tree) {
+		for _, b := range p.Blocks {
+			if b.Language != "yaml" || strings.Contains(b.Text, "kind: Gate\n") {
 				continue
 			}
 			examples++
 			path := filepath.Join(t.TempDir(), "packhof.yaml")
-			if err := os.WriteFile(path, []byte(b.text), 0o644); err != nil {
+			if err := os.WriteFile(path, []byte(b.Text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			var spec mirror.Spec
 			_, err := config.Read(path, config.Form{Into: &spec, Check: func() error { spec.SetDefaults(); return spec.Validate() }})
 			if err != nil {
-				t.Errorf("%s, %s: %v\n%s", p.name, b.heading, err, b.text)
+				t.Errorf("%s, %s: %v\n%s", p.Name, b.Heading, err, b.Text)
 			}
 		}
 	}
@@ -209,96 +142,20 @@ func TestYAMLExamplesAreValid(t *testing.T) {
 	}
 }
 
-// program is the command tree as it runs, with help topics and completion.
-func program(t *testing.T, args ...string) (*cobra.Command, string) {
-	t.Helper()
-	var out bytes.Buffer
-	app := &cli.App{
-		Name: "packhof", Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard, Now: testkit.Noon,
-		LookupEnv: func(string) (string, bool) { return "", false },
-	}
-	root := newRoot(app)
-	if code := app.Execute(t.Context(), args, root); code != cli.ExitOK {
-		t.Fatalf("packhof %s: exit %d", strings.Join(args, " "), code)
-	}
-	return root, out.String()
-}
-
-var callForm = regexp.MustCompile(`(?:^|[\s(;|&])packhof ([^|>;&#)\n]*)`)
-
-// calls lists how the page calls packhof, without the program's name.
-func (p page) calls() []string {
-	var calls []string
-	add := func(code string) {
-		for _, m := range callForm.FindAllStringSubmatch(code, -1) {
-			calls = append(calls, m[1])
-		}
-	}
-	for _, b := range p.blocks {
-		if b.language == "sh" {
-			add(strings.ReplaceAll(b.text, "\\\n", " "))
-		}
-	}
-	for _, span := range p.spans {
-		if strings.HasPrefix(span, "packhof ") {
-			add(span)
-		}
-	}
-	return calls
-}
-
 func TestDocsCallWhatExists(t *testing.T) {
-	root, _ := program(t, "version")
-	for _, p := range pages(t) {
-		for _, call := range p.calls() {
-			if err := checkCall(root, strings.Fields(call)); err != nil {
-				t.Errorf("%s: packhof %s: %v", p.name, call, err)
+	root, _ := clitest.Program(t, "packhof", newRoot, "version")
+	for _, p := range clitest.Pages(t, tree) {
+		for _, call := range p.Calls("packhof") {
+			if err := clitest.CheckCall(root, strings.Fields(call)); err != nil {
+				t.Errorf("%s: packhof %s: %v", p.Name, call, err)
 			}
 		}
-		for _, span := range p.spans {
+		for _, span := range p.Spans {
 			if name, ok := strings.CutPrefix(strings.Fields(span + " x")[0], "--"); ok && !anyFlag(root, name) && !ofTheGate(t, "--"+name) {
-				t.Errorf("%s: no command has the flag --%s", p.name, name)
+				t.Errorf("%s: no command has the flag --%s", p.Name, name)
 			}
 		}
 	}
-}
-
-func checkCall(root *cobra.Command, words []string) error {
-	command, rest, err := root.Find(words)
-	if err != nil {
-		return err
-	}
-	command.InitDefaultHelpFlag()
-	if command.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-		return fmt.Errorf("%s has no command %q", command.CommandPath(), rest[0])
-	}
-	if command.Name() == "help" && len(rest) > 0 {
-		return checkTopic(root, rest)
-	}
-	for _, word := range rest {
-		if long, ok := strings.CutPrefix(word, "--"); ok {
-			name, _, _ := strings.Cut(long, "=")
-			if command.Flag(name) == nil {
-				return fmt.Errorf("%s has no flag --%s", command.CommandPath(), name)
-			}
-		} else if len(word) == 2 && word[0] == '-' && root.PersistentFlags().ShorthandLookup(word[1:]) == nil && word != "-h" {
-			return fmt.Errorf("there is no flag %s", word)
-		}
-	}
-	return nil
-}
-
-func checkTopic(root *cobra.Command, words []string) error {
-	if topic, _, err := root.Find(words[:1]); err != nil || topic == root {
-		return fmt.Errorf("there is no help about %q", words[0])
-	}
-	if len(words) < 2 || words[0] != "errors" || words[1] == "CODE" {
-		return nil
-	}
-	if _, known := cli.Lookup(words[1]); !known {
-		return fmt.Errorf("there is no error code %q", words[1])
-	}
-	return nil
 }
 
 func anyFlag(c *cobra.Command, name string) bool {
@@ -319,8 +176,8 @@ func TestDocsNameErrorsThatExist(t *testing.T) {
 		group, _, _ := strings.Cut(e.Code, "/")
 		groups[group] = true
 	}
-	for _, p := range pages(t) {
-		for _, span := range p.spans {
+	for _, p := range clitest.Pages(t, tree) {
+		for _, span := range p.Spans {
 			m := codeForm.FindStringSubmatch(span)
 			if m == nil || !groups[m[1]] {
 				continue
@@ -329,17 +186,17 @@ func TestDocsNameErrorsThatExist(t *testing.T) {
 				continue // a package of that name
 			}
 			if _, known := cli.Lookup(span); !known {
-				t.Errorf("%s: there is no error code %s", p.name, span)
+				t.Errorf("%s: there is no error code %s", p.Name, span)
 			}
 		}
-		for _, m := range append(rowForm.FindAllStringSubmatch(p.text, -1), reportForm.FindAllStringSubmatch(p.text, -1)...) {
+		for _, m := range append(rowForm.FindAllStringSubmatch(p.Text, -1), reportForm.FindAllStringSubmatch(p.Text, -1)...) {
 			if e, known := cli.Lookup(m[1]); !known || strconv.Itoa(e.Exit) != m[2] {
-				t.Errorf("%s: %s with exit code %s; the program has %+v", p.name, m[1], m[2], e)
+				t.Errorf("%s: %s with exit code %s; the program has %+v", p.Name, m[1], m[2], e)
 			}
 		}
-		for _, m := range exitForm.FindAllStringSubmatch(p.text, -1) {
+		for _, m := range exitForm.FindAllStringSubmatch(p.Text, -1) {
 			if !slices.ContainsFunc(cli.ExitCodes(), func(e cli.ExitMeaning) bool { return strconv.Itoa(e.Code) == m[1] }) {
-				t.Errorf("%s: there is no exit code %s", p.name, m[1])
+				t.Errorf("%s: there is no exit code %s", p.Name, m[1])
 			}
 		}
 	}
@@ -347,27 +204,13 @@ func TestDocsNameErrorsThatExist(t *testing.T) {
 
 // TestReferenceIsComplete holds docs/cli.md against everything there is.
 func TestReferenceIsComplete(t *testing.T) {
-	reference := readPage(t, "docs/cli.md")
-	root, _ := program(t, "version")
-	var visit func(c *cobra.Command)
-	visit = func(c *cobra.Command) {
-		if c.IsAvailableCommand() && !strings.HasPrefix(c.CommandPath(), "packhof completion ") {
-			if !strings.Contains(reference.text, "`"+c.CommandPath()) {
-				t.Errorf("docs/cli.md lacks the command %s", c.CommandPath())
-			}
-			for _, line := range strings.Split(c.LocalFlags().FlagUsages(), "\n") {
-				if name := regexp.MustCompile(`--([a-z-]+)`).FindStringSubmatch(line); name != nil && !strings.Contains(reference.text, "--"+name[1]) {
-					t.Errorf("docs/cli.md lacks the flag --%s of %s", name[1], c.CommandPath())
-				}
-			}
-		}
-		for _, sub := range c.Commands() {
-			visit(sub)
-		}
+	reference := clitest.ReadPage(t, tree, "docs/cli.md")
+	root, _ := clitest.Program(t, "packhof", newRoot, "version")
+	for _, what := range clitest.Lacking(root, reference.Text) {
+		t.Errorf("docs/cli.md lacks %s", what)
 	}
-	visit(root)
 	for _, e := range cli.ExitCodes() {
-		if !strings.Contains(reference.text, fmt.Sprintf("| %d | %s |", e.Code, e.Meaning)) {
+		if !strings.Contains(reference.Text, fmt.Sprintf("| %d | %s |", e.Code, e.Meaning)) {
 			t.Errorf("docs/cli.md lacks the exit code %d, %s", e.Code, e.Meaning)
 		}
 	}
@@ -388,53 +231,53 @@ func TestDocsPointSomewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, environment := program(t, "help", "environment")
+	_, environment := clitest.Program(t, "packhof", newRoot, "help", "environment")
 	environment += " PACKHOF_TOOLS PACKHOF_REQUIRE_TOOLS " // of the tests, see internal/testkit
-	for _, p := range pages(t) {
-		code := strings.Join(p.spans, "\n")
-		for _, b := range p.blocks {
-			code += "\n" + b.text
+	for _, p := range clitest.Pages(t, tree) {
+		code := strings.Join(p.Spans, "\n")
+		for _, b := range p.Blocks {
+			code += "\n" + b.Text
 		}
-		for _, span := range p.spans {
+		for _, span := range p.Spans {
 			if testForm.MatchString(span) && !tests[span] {
-				t.Errorf("%s: there is no test %s", p.name, span)
+				t.Errorf("%s: there is no test %s", p.Name, span)
 			}
 		}
-		for _, m := range linkForm.FindAllStringSubmatch(p.text, -1) {
+		for _, m := range linkForm.FindAllStringSubmatch(p.Text, -1) {
 			checkLink(t, p, m[1], m[2])
 		}
 		for _, m := range targetForm.FindAllStringSubmatch(code, -1) {
 			if !strings.Contains(string(makefile), "\n"+m[1]+":") {
-				t.Errorf("%s: there is no target %s in the Makefile", p.name, m[1])
+				t.Errorf("%s: there is no target %s in the Makefile", p.Name, m[1])
 			}
 		}
-		for _, name := range variableForm.FindAllString(p.text, -1) {
+		for _, name := range variableForm.FindAllString(p.Text, -1) {
 			if !regexp.MustCompile(`\b`+name+`\b`).MatchString(environment) && !ofTheGate(t, name) {
-				t.Errorf("%s: packhof help environment does not know %s", p.name, name)
+				t.Errorf("%s: packhof help environment does not know %s", p.Name, name)
 			}
 		}
 	}
 }
 
-func checkLink(t *testing.T, from page, path, anchor string) {
+func checkLink(t *testing.T, from clitest.Page, path, anchor string) {
 	t.Helper()
 	if strings.Contains(path, "://") {
 		return
 	}
-	name := from.name
+	name := from.Name
 	if path != "" {
-		name = filepath.Join(filepath.Dir(from.name), path)
+		name = filepath.Join(filepath.Dir(from.Name), path)
 	}
 	if _, err := os.Stat(filepath.Join(tree, name)); err != nil {
-		t.Errorf("%s: the link %s leads nowhere: %v", from.name, path, err)
+		t.Errorf("%s: the link %s leads nowhere: %v", from.Name, path, err)
 		return
 	}
 	if anchor == "" {
 		return
 	}
 	fits := func(heading string) bool { return anchorOf(heading) == anchor }
-	if !slices.ContainsFunc(readPage(t, name).headings, fits) {
-		t.Errorf("%s: %s has no heading for the link #%s", from.name, name, anchor)
+	if !slices.ContainsFunc(clitest.ReadPage(t, tree, name).Headings, fits) {
+		t.Errorf("%s: %s has no heading for the link #%s", from.Name, name, anchor)
 	}
 }
 
@@ -476,13 +319,13 @@ func testNames(t *testing.T) map[string]bool {
 func TestWorkedExample(t *testing.T) {
 	forged := testkit.Forge(t, nil)
 	got := map[string]string{"text": listing(t, forged.Volume), "json": string(forged.Head.Manifest) + "\n"}
-	for _, b := range readPage(t, "docs/bundle-format.md").blocks {
-		want, checked := got[b.language]
-		if b.heading != "A worked example" || !checked {
+	for _, b := range clitest.ReadPage(t, tree, "docs/bundle-format.md").Blocks {
+		want, checked := got[b.Language]
+		if b.Heading != "A worked example" || !checked {
 			continue
 		}
-		delete(got, b.language)
-		if diff := cmp.Diff(want, b.text); diff != "" {
+		delete(got, b.Language)
+		if diff := cmp.Diff(want, b.Text); diff != "" {
 			t.Errorf("docs/bundle-format.md (-is +says):\n%s\nwhole:\n%s", diff, want)
 		}
 	}

@@ -32,7 +32,8 @@ var floors = [][]string{
 	{ // the parcel, all that crosses the gap
 		"./bundle",
 	},
-	{ // what forges a parcel for a test
+	{ // what tests are made with, such as forged parcels
+		"./internal/cli/clitest",
 		"./internal/testkit",
 	},
 	{ // what states facts about a parcel, and has them judged
@@ -74,9 +75,10 @@ var floors = [][]string{
 // import anything below them.
 var rehearsals = []string{"./internal/bench", "./internal/demo"}
 
-// forTests are packages that ship in no program: the kit, the conformance
-// suites of Source and Sink, and what is made to be scanned.
-var forTests = []string{"./internal/testkit", "./mirror/sourcetest", "./gate/sinktest", "./sbom/scan/scantest"}
+// forTests are packages that ship in no program: the kit, what holds pages
+// against a program, the conformance suites of Source and Sink, and what is made
+// to be scanned.
+var forTests = []string{"./internal/testkit", "./internal/cli/clitest", "./mirror/sourcetest", "./gate/sinktest", "./sbom/scan/scantest"}
 
 // floorOf returns the floor of a package, the ground being 0.
 func floorOf(name string) (floor int, known bool) {

@@ -170,7 +170,7 @@ var rooms = []room{
 	{grype, []string{"./sbom/scan"}, "the scanner parses hostile files with code of many hands: it runs in a child process"},
 	{cosign, []string{"./signing/cosign"}, "cosign v2 is at the end of its life and doubles a program's size"},
 	{minio, []string{"./internal/s3"}, "one S3 client, configured and bounded in one place"},
-	{cobra, []string{"./cmd/*", "./internal/cli"}, "commands are wiring; logic does not know that it is called from a command line"},
+	{cobra, []string{"./cmd/*", "./internal/cli", "./internal/cli/clitest"}, "commands are wiring; logic does not know that it is called from a command line"},
 	{distribution, []string{"./internal/testkit"}, "it is a server for tests, not a library of ours"},
 }
 
