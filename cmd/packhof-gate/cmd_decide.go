@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -49,7 +48,7 @@ Nothing of the bundle will be loaded; the sender may send a later one.
 
 Where nobody is at the terminal, --yes takes the place of the question, and
 --review says what was read: the digest that  packhof-gate show  prints, or ""
-for a case that has not been judged and has none.`,
+for a case that has not been judged, or cannot be read, and has none.`,
 		Args: cli.Needs("the number of a case"),
 		RunE: func(c *cobra.Command, args []string) error { return runDecide(s, c, args[0], gate.Reject, o) },
 	}
@@ -135,12 +134,11 @@ func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice,
 // to somebody who is about to reject it.
 func (s *site) toDecideOn(ctx context.Context, api *client, id string, choice gate.Choice) (*reviewPage, error) {
 	page, err := readReview(ctx, api, id, s.lang)
-	var refused *refusal
 	switch {
 	case err == nil:
 		page.print(s.app.Stderr, s)
 		return page, nil
-	case choice != gate.Reject || !errors.As(err, &refused) || refused.Code() != "case/no-review":
+	case choice != gate.Reject || !hasNoReview(err):
 		return nil, err
 	}
 	var unjudged gate.Case
@@ -148,6 +146,9 @@ func (s *site) toDecideOn(ctx context.Context, api *client, id string, choice ga
 		return nil, err
 	}
 	s.printState(s.app.Stderr, &unjudged)
+	if unjudged.Problem != nil {
+		s.printProblem(s.app.Stderr, unjudged.Problem)
+	}
 	return &reviewPage{}, nil
 }
 

@@ -48,21 +48,30 @@ func runShow(s *site, c *cobra.Command, argument string) error {
 	})
 }
 
-// reviewIfAny gives the review, or nil where the policy has not judged yet.
+// reviewIfAny gives the review, or nil where the policy has not judged yet, and
+// where the row of the case cannot be right: the case says so.
 func reviewIfAny(ctx context.Context, api *client, id, lang string) (*reviewPage, error) {
 	page, err := readReview(ctx, api, id, lang)
-	var refused *refusal
-	if errors.As(err, &refused) && refused.Code() == "case/no-review" {
+	if hasNoReview(err) {
 		return nil, nil
 	}
 	return page, err
 }
 
+// hasNoReview tells the error that a case was not judged, or that nobody can
+// say what was decided on.
+func hasNoReview(err error) bool {
+	var refused *refusal
+	return errors.As(err, &refused) && (refused.Code() == "case/no-review" || refused.Code() == "gate/row-damaged")
+}
+
 func (d *showDocument) table(w io.Writer, s *site) {
 	c := &d.Case
 	s.printState(w, c)
-	fmt.Fprintln(w, s.say("manifest {digest}, in {file}, {artifacts}, {size}",
-		"digest", c.Manifest.String(), "file", cli.Clean(c.File), "artifacts", s.artifacts(c.Artifacts), "size", s.words.Size(c.Size)))
+	if !c.Manifest.IsZero() { // a row that cannot be right names none
+		fmt.Fprintln(w, s.say("manifest {digest}, in {file}, {artifacts}, {size}",
+			"digest", c.Manifest.String(), "file", cli.Clean(c.File), "artifacts", s.artifacts(c.Artifacts), "size", s.words.Size(c.Size)))
+	}
 	if c.Waiting {
 		fmt.Fprintln(w, s.say("it waits for other volumes: {lacking} of {size} are lacking", "lacking", s.words.Size(c.Size-c.Progress), "size", s.words.Size(c.Size)))
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 func newVerify(s *site) *cobra.Command {
@@ -19,10 +22,12 @@ func newVerify(s *site) *cobra.Command {
 		Short: "Prove a bundle on its medium, and take nothing in",
 		Long: `Prove that a bundle is genuine, meant for this gate, fresh, and whole to the
 last byte, by what this gate trusts. Nothing is copied and no case is made. Of a
-bundle in several volumes, every one that is here is proven.
+bundle in several volumes, every one that is here is proven; one that is named
+alone need not have the others beside it.
 
 EXIT STATUS
    0  all of it holds
+   3  that holds for what is here, and volumes are missing
   10  not genuine
   11  damaged
   12  not for this gate, or too old
@@ -63,8 +68,28 @@ func runVerify(s *site, c *cobra.Command, name string) error {
 		if failed = append(failed, found.damaged...); len(failed) > 0 {
 			return firstOf(failed)
 		}
-		return s.app.Print("GateVerification", doc, func(w io.Writer) { doc.table(w, s) })
+		if err := s.app.Print("GateVerification", doc, func(w io.Writer) { doc.table(w, s) }); err != nil || isFile(name) {
+			return err
+		}
+		return doc.incomplete()
 	})
+}
+
+// isFile tells whether somebody means one volume, and not what there is.
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.IsDir()
+}
+
+// incomplete says which volumes are not here.
+func (d *verificationDocument) incomplete() error {
+	absent := d.absent()
+	if d.Lacking == 0 || len(absent) == 0 {
+		return nil
+	}
+	return problem.New("volume/not-complete", "the bundle is not whole: volume %s of %d %s", bundle.NumbersText(absent), d.Volume.Count, missing(len(absent))).
+		With("missing volumes:  "+numbers(absent), fmt.Sprintf("volumes in all:   %d", d.Volume.Count)).
+		Hint("verify the folder that has all of them, or a volume alone by its name")
 }
 
 // verify has the gate prove one volume.
@@ -118,6 +143,9 @@ func (d *verificationDocument) table(w io.Writer, s *site) {
 	switch {
 	case d.Lacking == 0:
 	case len(absent) > 0:
+		if one {
+			fmt.Fprintln(w, s.say("this is volume {n} of {of}", "n", d.Volume.Number, "of", d.Volume.Count))
+		}
 		fmt.Fprintln(w, s.say("not here: volume {numbers} of {of}, with what is lacking", "numbers", numbers(absent), "of", d.Volume.Count))
 	case one:
 		fmt.Fprintln(w, s.say("the set brings a part: {size} of the bundle come with other sets, or are here already", "size", s.words.Size(d.Lacking)))

@@ -284,14 +284,18 @@ func mediumFailures() []failure {
 	return []failure{
 		bad("nothing there", without(bundleFile), 1, "file/missing", 0),
 		{name: "receive: folder without a bundle", run: []string{"receive", "notes"}, exit: 2, code: "receive/no-bundle"},
-		{name: "receive: folder with two", given: func(l *lab) { l.Write("medium/other.bin", l.forge(sender, 3, nil)) }, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
+		{name: "verify: folder with two", given: func(l *lab) { l.Write("medium/other.bin", l.forge(sender, 3, nil)) }, run: []string{"verify", "medium"}, exit: 2, code: "receive/several"},
 		{name: "receive: the file beside the bundle", given: with("medium/plant-1-000001.packhof.json", "{}"), run: []string{"receive", "medium/plant-1-000001.packhof.json"}, exit: 2, code: "receive/no-bundle"},
 		{name: "receive: a file beside no bundle", given: with("medium/other.json", "{}"), run: []string{"receive", "medium/other.json"}, exit: 2, code: "receive/no-bundle"},
-		{name: "receive: folder with many", given: func(l *lab) {
+		{name: "verify: folder with many", given: func(l *lab) {
 			for i := range 12 {
 				l.Write(fmt.Sprintf("medium/other-%02d.bin", i), l.forge(sender, int64(3+i), nil))
 			}
-		}, run: []string{"receive", "medium"}, exit: 2, code: "receive/several"},
+		}, run: []string{"verify", "medium"}, exit: 2, code: "receive/several"},
+		{name: "receive: folder with several, not all of them in order", given: func(l *lab) {
+			l.Write("medium/other.bin", l.forge("stranger", 3, nil))
+			l.Write("medium/torn.tar", "packhof.json\x00"+strings.Repeat("hello", 500))
+		}, run: []string{"receive", "medium"}, exit: 10, code: "signing/not-genuine", cases: 2},
 		{name: "receive: folder with many that are torn", given: func(l *lab) {
 			l.Remove(bundleFile)
 			for i := range 12 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,9 +18,8 @@ import (
 
 // volumeAt is a volume on a medium, as another process can open it.
 type volumeAt struct {
-	path     string
-	manifest string
-	mark     string // tells this file from another one that takes its name later
+	path string
+	mark string // tells this file from another one that takes its name later
 }
 
 // found is what lies at the places that a person names.
@@ -47,58 +47,110 @@ func sayable(path string) error {
 	return problem.New("receive/path", "the path %+q is not UTF-8", path).Hint("mount the medium with iocharset=utf8, or copy the file to a name of plain letters")
 }
 
-// volumesAt finds the volumes of the one bundle that lies at files and folders;
-// of a certain one, if its manifest is given.
-func volumesAt(names []string, manifest string) (f found, err error) {
-	var paths []string
-	for _, name := range passOver(names) {
-		path, err := filepath.Abs(name)
-		if err != nil {
-			return f, err
-		}
-		if err := sayable(path); err != nil {
-			return f, err
-		}
-		if err := besideTheBundle(path); err != nil {
-			return f, err
-		}
-		paths = append(paths, path)
+// bundleAt is a bundle of which volumes lie on a medium. What it says of itself
+// is proven by nobody yet.
+type bundleAt struct {
+	manifest      string
+	name          string // of a file
+	channel       string
+	epoch, serial int64
+	volumes       []volumeAt
+}
+
+// bundlesAt finds the bundles that lie at files and folders, by channel, the
+// oldest serial first, and the files that cannot be read.
+func bundlesAt(names []string) (bundles []bundleAt, damaged []error, err error) {
+	paths, err := placesOf(names)
+	if err != nil {
+		return nil, nil, err
 	}
 	on, err := bundle.Find(paths...)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, nothingThere{err}
+		return nil, nil, nothingThere{err}
 	}
 	if err != nil {
-		return f, err
+		return nil, nil, err
 	}
 	defer func() {
 		for _, s := range on.Bundles {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	f.damaged = on.Damaged
-	meant := slices.DeleteFunc(slices.Clone(on.Bundles), func(s *bundle.Sealed) bool {
-		return manifest != "" && manifestOf(s) != manifest
-	})
-	switch {
-	case len(meant) == 0 && len(f.damaged) > 0:
-		return f, firstOf(f.damaged)
-	case len(meant) == 0:
-		return f, nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file")}
-	case len(meant) > 1:
-		return f, severalBundles(names, meant)
+	for _, s := range on.Bundles {
+		b, err := bundleOf(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		bundles = append(bundles, b)
 	}
-	for _, path := range meant[0].Paths() {
+	slices.SortStableFunc(bundles, func(a, b bundleAt) int {
+		return cmp.Or(cmp.Compare(a.channel, b.channel), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.serial, b.serial))
+	})
+	return bundles, on.Damaged, nil
+}
+
+// placesOf gives the paths that names stand for, as another process can open
+// them.
+func placesOf(names []string) (paths []string, err error) {
+	for _, name := range passOver(names) {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
 		if err := sayable(path); err != nil {
-			return f, err
+			return nil, err
+		}
+		if err := besideTheBundle(path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+func bundleOf(s *bundle.Sealed) (bundleAt, error) {
+	b := bundleAt{manifest: manifestOf(s), name: s.Name()}
+	if claims, err := s.Claims(); err == nil { // otherwise the gate refuses it, and says why
+		b.channel, b.epoch, b.serial = claims.Channel, claims.Epoch, claims.Serial
+	}
+	for _, path := range s.Paths() {
+		if err := sayable(path); err != nil {
+			return b, err
 		}
 		mark, err := markOf(path)
 		if err != nil {
-			return f, err
+			return b, err
 		}
-		f.volumes = append(f.volumes, volumeAt{path: path, manifest: manifestOf(meant[0]), mark: mark})
+		b.volumes = append(b.volumes, volumeAt{path: path, mark: mark})
 	}
-	return f, nil
+	return b, nil
+}
+
+// volumesAt finds the volumes of the one bundle that lies at files and folders;
+// of a certain one, if its manifest is given.
+func volumesAt(names []string, manifest string) (f found, err error) {
+	bundles, damaged, err := bundlesAt(names)
+	if err != nil {
+		return f, err
+	}
+	f.damaged = damaged
+	meant := slices.DeleteFunc(bundles, func(b bundleAt) bool { return manifest != "" && b.manifest != manifest })
+	switch len(meant) {
+	case 0:
+		return f, noBundle(names, damaged)
+	case 1:
+		f.volumes = meant[0].volumes
+		return f, nil
+	}
+	return f, severalBundles(names, meant)
+}
+
+// noBundle says that nothing lies there that can be taken in, or why not.
+func noBundle(names []string, damaged []error) error {
+	if len(damaged) > 0 {
+		return firstOf(damaged)
+	}
+	return nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file")}
 }
 
 func manifestOf(s *bundle.Sealed) string {
@@ -129,10 +181,10 @@ func firstOf(all []error) error {
 	return errors.Join(append(slices.Clone(all[:maxNamed]), fmt.Errorf("and %d more", len(all)-maxNamed))...)
 }
 
-func severalBundles(names []string, bundles []*bundle.Sealed) error {
+func severalBundles(names []string, bundles []bundleAt) error {
 	p := problem.New("receive/several", "%s holds %d bundles", strings.Join(names, ", "), len(bundles)).Hint("name the files of one of them")
-	for _, s := range bundles[:min(len(bundles), maxNamed)] {
-		p = p.With("found:  " + s.Name())
+	for _, b := range bundles[:min(len(bundles), maxNamed)] {
+		p = p.With("found:  " + b.name)
 	}
 	if more := len(bundles) - maxNamed; more > 0 {
 		p = p.With(fmt.Sprintf("and %d more", more))

@@ -22,7 +22,8 @@ func receiverAt(t *testing.T, last *gate.Case, lacks gate.Lacking) *receiver {
 	if err := (language{s}).Set("en"); err != nil {
 		t.Fatal(err)
 	}
-	return &receiver{site: s, names: []string{"/media/usb"}, last: last, lacks: lacks, done: map[string]bool{}}
+	on := &reception{site: s, names: []string{"/media/usb"}}
+	return &receiver{reception: on, last: last, lacks: lacks, done: map[string]bool{}, wrong: map[string]bool{}}
 }
 
 // TestWhatIsStillToCome is said whatever the volumes that came tell of others.

@@ -33,10 +33,12 @@ manifest) and whole (every byte is the one that the manifest promises).
 
 A bundle may come as several volumes, with any names. Name them all, or the
 folder that they are in; a part of them is checked as far as it goes. Manifests
-and signatures that lie beside them may be named too (/media/usb/*).
+and signatures that lie beside them may be named too (/media/usb/*). One volume
+that is named alone need not have the others beside it.
 
 EXIT STATUS
-   0  genuine, and every byte that is here is the right one
+   0  genuine, and every byte is the right one
+   3  that holds for what is here, and volumes are missing
   10  not genuine
   11  damaged
   others as in  packhof help exit-codes`,
@@ -139,7 +141,33 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 		return err
 	}
 	doc := verification(b, paths[0])
-	return p.app.Print("Verification", doc, doc.table)
+	if err := p.app.Print("Verification", doc, doc.table); err != nil || isOneFile(paths) {
+		return err
+	}
+	return doc.incomplete()
+}
+
+// isOneFile tells whether somebody means one volume, and not what there is.
+func isOneFile(paths []string) bool {
+	if len(paths) != 1 {
+		return false
+	}
+	info, err := os.Stat(paths[0])
+	return err == nil && !info.IsDir()
+}
+
+// incomplete says which volumes are missing of a bundle that is not all here.
+func (d verifyDocument) incomplete() error {
+	if d.Lacking == 0 || len(d.Missing) == 0 {
+		return nil
+	}
+	p := problem.New("volume/not-complete", "the bundle is not whole: volumes of it are missing")
+	for _, s := range d.Sets {
+		if len(s.Missing) > 0 {
+			p = p.With(fmt.Sprintf("missing:  %s of %d of the set %s", bundle.NumbersText(s.Missing), s.Count, s.Set.Short()))
+		}
+	}
+	return p.Hint("name the missing volumes as well, or the folder that all of them are in")
 }
 
 // lacking is how many bytes of the bundle are in none of the volumes here.
@@ -193,6 +221,9 @@ func (d verifyDocument) table(w io.Writer) {
 	cli.Table(w, rows)
 	if d.Lacking == 0 {
 		return // whichever volumes it is in
+	}
+	if len(d.Volumes) == 1 && d.Volumes[0].Count > 1 {
+		fmt.Fprintf(w, "this is volume %d of %d\n", d.Volumes[0].Number, d.Volumes[0].Count)
 	}
 	for _, s := range d.Sets {
 		if len(s.Missing) == 0 {

@@ -128,7 +128,7 @@ func bundleEntries() []Entry {
 		{"volume/foreign", ExitDamaged, "Parts of a volume belong to different bundles.", "copy the volume from its original again"},
 		{"volume/not-a-bundle", ExitDamaged, "A file is no bundle.", ""},
 		{"volume/not-a-file", ExitUsage, "A path is not a file.", ""},
-		{"volume/not-complete", ExitFailed, "Volumes of a set are missing.", ""},
+		{"volume/not-complete", ExitIncomplete, "Volumes of a set are missing.", ""},
 		{"volume/head-differs", ExitDamaged, "Volumes of one bundle bring different trust documents.", ""},
 		{"volume/none", ExitUsage, "A folder holds no bundle.", ""},
 		{"volume/several", ExitUsage, "There are several bundles where one is asked for.", ""},

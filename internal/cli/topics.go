@@ -138,9 +138,9 @@ const jsonText = `Documents that -o json prints
 Results are one JSON object on stdout with apiVersion "packhof/v1" and a kind:
 of packhof Init, Key, Trust, Plan, Export, ExportDryRun, Bundle, Verification,
 CosignCommands, Diff, PolicyCheck, Version; of packhof-gate GateInit, GateTrust,
-User, Users, Serve, GatePreview, GateVerification, GateReceive, Cases, GateCase,
-GateDecision, GatePlan, GateRelease, Doctor, Version. Errors are one JSON object
-in a line on stderr, kind Error:
+User, Users, Serve, GatePreview, GateVerification, GateReceive, GateReceiveAll,
+Cases, GateCase, GateDecision, GatePlan, GateRelease, Doctor, Version. Errors
+are one JSON object in a line on stderr, kind Error:
 
   error     what went wrong, with which object
   evidence  list of lines

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cli"
+)
+
+// reception takes in what lies at the named places: a bundle, from as many media
+// as it takes, or several, the oldest serial first.
+type reception struct {
+	site      *site
+	command   *cobra.Command
+	api       *client
+	names     []string
+	wait      bool
+	receivers []*receiver // one a bundle, in the order in which they are taken in
+	damaged   []error     // files of which nobody can say what they belong to
+}
+
+func (r *reception) run() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	for {
+		pending := r.pass()
+		if err := r.command.Context().Err(); err != nil {
+			return context.Cause(r.command.Context())
+		}
+		if !r.wait || len(pending) == 0 {
+			return r.failure()
+		}
+		if err := r.await(pending); err != nil {
+			return err
+		}
+	}
+}
+
+// begin finds the bundles, waiting for the first medium if asked to. Those that
+// lie on later media only are not meant.
+func (r *reception) begin() error {
+	for {
+		bundles, damaged, err := bundlesAt(r.names)
+		if err == nil && len(bundles) == 0 {
+			err = noBundle(r.names, damaged)
+		}
+		if err == nil {
+			r.damaged = damaged
+			for _, b := range bundles {
+				r.receivers = append(r.receivers, &receiver{
+					reception: r, bundle: b.manifest, name: r.site.say("{channel}, serial {serial}", "channel", b.channel, "serial", fmt.Sprint(b.serial)),
+					done: map[string]bool{}, wrong: map[string]bool{},
+				})
+			}
+			return nil
+		}
+		if !r.wait || !isPassing(err) {
+			return err
+		}
+		if err := r.await(nil); err != nil {
+			return err
+		}
+	}
+}
+
+// pass has every bundle that is not whole take what is there of it, and gives
+// those that still lack something.
+func (r *reception) pass() (pending []*receiver) {
+	for _, one := range r.receivers {
+		if one.hasEnded() {
+			continue
+		}
+		switch one.failure = one.pass(); {
+		case !one.hasEnded():
+			pending = append(pending, one)
+		case one.failure != nil && r.wait && len(r.receivers) > 1: // the others may take long
+			r.warn([]error{fmt.Errorf("%s: %w", one.name, one.failure)})
+		}
+	}
+	return pending
+}
+
+// mediumEvery is how often a place is looked at while a medium is waited for.
+const mediumEvery = time.Second
+
+// await waits until there is something new at the named places: for these
+// bundles, or for any bundle where there is none yet.
+func (r *reception) await(pending []*receiver) error {
+	if len(pending) == 0 {
+		fmt.Fprintln(r.site.app.Stderr, r.awaited())
+	}
+	for _, one := range pending {
+		fmt.Fprintln(r.site.app.Stderr, one.awaited())
+	}
+	ticker := time.NewTicker(mediumEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.command.Context().Done():
+			return context.Cause(r.command.Context())
+		case <-ticker.C:
+		}
+		if len(pending) == 0 {
+			bundles, _, err := bundlesAt(r.names)
+			if err != nil && !isPassing(err) || len(bundles) > 0 {
+				return err
+			}
+		}
+		for _, one := range pending {
+			if there, err := one.hasMore(); err != nil || there {
+				return err
+			}
+		}
+	}
+}
+
+// failure is what is wrong with what was taken in.
+func (r *reception) failure() error {
+	if len(r.receivers) == 1 {
+		one := r.receivers[0]
+		if one.whole {
+			r.warn(r.damaged)
+		}
+		return one.result(r.damaged)
+	}
+	s := &severalError{site: r.site, of: len(r.receivers)}
+	for _, one := range r.receivers {
+		s.add(one.name, one.result(nil))
+	}
+	for _, err := range r.damaged {
+		s.add("", err)
+	}
+	if len(s.failed) == 0 {
+		return nil
+	}
+	return s
+}
+
+func (r *reception) warn(all []error) {
+	for _, err := range all[:min(len(all), maxNamed)] {
+		fmt.Fprintln(r.site.app.Stderr, r.site.say("warning: {what}", "what", err.Error()))
+	}
+}
+
+// receivedDocument is what "receive" prints of several bundles.
+type receivedDocument struct {
+	Cases []*gate.Case `json:"cases"` // in the order in which they were taken in
+}
+
+// print shows the cases that there are.
+func (r *reception) print() error {
+	doc := receivedDocument{}
+	for _, one := range r.receivers {
+		if one.last != nil {
+			doc.Cases = append(doc.Cases, one.last)
+		}
+	}
+	switch {
+	case len(doc.Cases) == 0:
+		return nil
+	case len(r.receivers) == 1:
+		return r.site.app.Print("GateReceive", doc.Cases[0], func(w io.Writer) { r.site.caseSummary(w, doc.Cases[0]) })
+	}
+	return r.site.app.Print("GateReceiveAll", doc, func(w io.Writer) {
+		for i, c := range doc.Cases {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			r.site.caseSummary(w, c)
+		}
+	})
+}
+
+// severalError says which of several bundles were not taken in whole. Its code
+// is that of the worst.
+type severalError struct {
+	site   *site
+	of     int
+	failed []failedBundle
+}
+
+type failedBundle struct {
+	name string // "" for a file that belongs to none
+	err  error
+}
+
+func (s *severalError) add(name string, err error) {
+	if err != nil {
+		s.failed = append(s.failed, failedBundle{name, err})
+	}
+}
+
+func (s *severalError) Error() string {
+	return fmt.Sprintf("not all of %d bundles are taken in whole", s.of)
+}
+
+// severity orders exit codes, the worst first; those that are not in it are as
+// bad as a failure.
+func severity(exit int) int {
+	switch exit {
+	case cli.ExitNotGenuine:
+		return 0
+	case cli.ExitDamaged:
+		return 1
+	case cli.ExitDenied, cli.ExitRejected:
+		return 2
+	case cli.ExitIncomplete, cli.ExitWaiting:
+		return 4
+	}
+	return 3
+}
+
+func (s *severalError) worst() error {
+	return slices.MinFunc(s.failed, func(a, b failedBundle) int {
+		return cmp.Compare(severity(cli.ExitOf(a.err)), severity(cli.ExitOf(b.err)))
+	}).err
+}
+
+// Code is the stable code of the worst.
+func (s *severalError) Code() string { return cli.CodeOf(s.worst()) }
+
+// Evidence says of each what is wrong with it.
+func (s *severalError) Evidence() []string {
+	var lines []string
+	for _, f := range s.failed[:min(len(s.failed), maxNamed)] {
+		code := cli.CodeOf(f.err)
+		line := cmp.Or(s.site.words.Meaning(code), f.err.Error()) + "  (" + code + ")"
+		if f.name != "" {
+			line = f.name + ":  " + line
+		}
+		lines = append(lines, line)
+		var evident interface{ Evidence() []string }
+		if errors.As(f.err, &evident) {
+			for _, detail := range evident.Evidence() {
+				lines = append(lines, "  "+detail)
+			}
+		}
+	}
+	if more := len(s.failed) - maxNamed; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return lines
+}
+
+// Remedy is that of the worst.
+func (s *severalError) Remedy() string {
+	var remedied interface{ Remedy() string }
+	if errors.As(s.worst(), &remedied) {
+		return remedied.Remedy()
+	}
+	return ""
+}

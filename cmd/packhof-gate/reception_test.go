@@ -1,0 +1,218 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json/v2"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/internal/testkit"
+)
+
+// Several bundles on one stick are taken in by their serials, whatever their
+// files are called; a damaged one does not keep the others from it.
+func TestSeveralBundlesOnAMedium(t *testing.T) {
+	t.Parallel()
+	l := arrived(t)
+	for _, text := range []string{"second\n", "third\n"} {
+		l.Write("notes/README.md", text)
+		l.exported()
+	}
+	for from, to := range map[string]string{bundleFile: "medium/z.tar", "medium/plant-1-000003.tar": "medium/a.tar"} {
+		if err := os.Rename(l.Path(from), l.Path(to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := l.clone(t)
+	o := whole.must("receive", "medium", "-o", "json")
+	var doc receivedDocument
+	if err := json.Unmarshal([]byte(o.Stdout), &doc, json.RejectUnknownMembers(false)); err != nil || len(doc.Cases) != 3 {
+		t.Fatalf("%d cases, %v\n%s", len(doc.Cases), err, o.Stdout)
+	}
+	for i, c := range doc.Cases {
+		if c.Serial != int64(1+i) || c.ID != int64(1+i) || c.State != gate.Awaiting {
+			t.Errorf("case %d: serial %d, %s", c.ID, c.Serial, c.State)
+		}
+	}
+	if o := whole.must("receive", "medium"); strings.Count(o.Stdout, "all of this bundle was here already") != 3 {
+		t.Errorf("again:\n%s", o.Stdout)
+	}
+
+	l.FlipInTar("medium/plant-1-000002.tar", "blobs/sha256/", "second", "sekond")
+	for _, lang := range []string{"en", "de"} {
+		o = l.run("--lang", lang, "receive", "medium")
+		if o.Exit != 11 || !strings.Contains(o.Stderr, "plant-1, ") || !strings.Contains(o.Stderr, "volume/damaged") || !strings.Contains(o.Stderr, "plant-1-000002.tar") {
+			t.Errorf("exit %d\n%s", o.Exit, o.Stderr)
+		}
+	}
+	for i, want := range []gate.State{gate.Awaiting, gate.Damaged, gate.Awaiting} {
+		if c := l.cases()[2-i]; c.Serial != int64(1+i) || c.State != want {
+			t.Errorf("serial %d: %s, want %s", c.Serial, c.State, want)
+		}
+	}
+}
+
+// TestTheWorst decides about the exit code.
+func TestTheWorst(t *testing.T) {
+	s := &severalError{site: receiverAt(t, nil, gate.Lacking{}).site, of: 3}
+	for _, code := range []string{"receive/incomplete", "volume/damaged", "signing/not-genuine", "policy/denied"} {
+		s.add("plant-1, serial 1", problem.New(code, "x").With("file:  y").Hint("do %s", code))
+	}
+	s.add("", errors.New("torn"))
+	if cli.CodeOf(s) != "signing/not-genuine" || s.Remedy() != "do signing/not-genuine" {
+		t.Errorf("%s, %s", cli.CodeOf(s), s.Remedy())
+	}
+	if got := strings.Join(s.Evidence(), "\n"); !strings.Contains(got, "plant-1, serial 1:  x  (volume/damaged)\n  file:  y") || !strings.Contains(got, "torn  (failed)") {
+		t.Errorf("%s", got)
+	}
+}
+
+// forgePiece changes a byte of the last piece of a blob in a volume, and its
+// sum so that it fits: what anybody can do who has a genuine volume.
+func forgePiece(t *testing.T, volume string) string {
+	t.Helper()
+	var piece []byte
+	for r := tar.NewReader(strings.NewReader(volume)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(h.Name, ".s") && strings.HasPrefix(h.Name, "blobs/") {
+			if piece, err = io.ReadAll(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if piece == nil {
+		t.Fatal("the volume has no piece")
+	}
+	forged := bytes.Clone(piece)
+	forged[1] ^= 1
+	sum := func(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
+	return strings.NewReplacer(string(piece), string(forged), sum(piece), sum(forged)).Replace(volume)
+}
+
+// Volumes that are each sound and make a wrong blob are taken in once more: it
+// ends when the same are wrong again, and well when the forged one was replaced.
+func TestPiecesThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.Write("notes/large.bin", string(testkit.Bytes("large", 100<<10)))
+	l.mustPackhof("plan")
+	l.mustPackhof("export", "--no-scan", "--to", "medium", "--volume-size", "64KiB")
+	const first = "medium/plant-1-000001.v0001.tar"
+	genuine := l.Read(first)
+	l.Write(first, forgePiece(t, genuine))
+
+	ends := l.clone(t)
+	o := ends.run("receive", "--wait", "medium")
+	if o.Exit != 11 || !strings.Contains(o.Stderr, "code: volume/pieces-wrong") || strings.Count(o.Stderr, "all volumes are taken in once more") != 1 || strings.Contains(o.Stderr, ".v000") {
+		t.Errorf("exit %d\n%s", o.Exit, o.Stderr)
+	}
+	ends.Write(first, genuine)
+	ends.must("receive", "medium")
+
+	const second, third = "medium/plant-1-000001.v0002.tar", "medium/plant-1-000001.v0003.tar"
+	l.Write("a/1.tar", l.Read(first))
+	l.Write("a/2.tar", l.Read(second))
+	l.Write("b/3.tar", l.Read(third))
+	l.Write("c/1.tar", genuine)
+	l.Write("c/2.tar", l.Read(second))
+	l.swap("a")
+	c := l.Command("packhof-gate", "receive", "--wait", "stick")
+	said, err := c.StderrPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(said)
+	until := func(text string) {
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), text) {
+				return
+			}
+		}
+		t.Errorf("it did not say %q", text)
+	}
+	until("waiting for volume 3 of 3")
+	l.swap("b")
+	until("once more")
+	until("waiting for volume 1, 2 of 3")
+	l.swap("c")
+	for lines.Scan() {
+	}
+	if err := errors.Join(lines.Err(), c.Wait()); err != nil {
+		t.Error(err)
+	}
+	if got := l.state("1"); got != gate.Awaiting {
+		t.Errorf("%s", got)
+	}
+}
+
+// swap puts a folder into the place of the one that is called stick.
+func (l *lab) swap(folder string) {
+	l.T.Helper()
+	if err := os.RemoveAll(l.Path("gone")); err != nil {
+		l.T.Fatal(err)
+	}
+	if err := os.Rename(l.Path("stick"), l.Path("gone")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.T.Fatal(err)
+	}
+	if err := os.Rename(l.Path(folder), l.Path("stick")); err != nil {
+		l.T.Fatal(err)
+	}
+}
+
+// A row that cannot be right hides no other case; it is shown with what is
+// wrong, and somebody can reject it.
+func TestARowThatCannotBeRight(t *testing.T) {
+	t.Parallel()
+	l := waiting(t)
+	db, err := sql.Open("sqlite", "file:"+l.Path("data/gate.db"))
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), `UPDATE cases SET manifest = 'zz'`)
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Write("notes/README.md", "second\n")
+	l.exported()
+	l.must("receive", "medium/plant-1-000002.tar")
+	o := l.must("list")
+	for _, want := range []string{"2     awaiting approval", "1     unreadable", "case 1 cannot be read:  packhof-gate show 1  says why"} {
+		if !strings.Contains(o.Stdout, want) {
+			t.Errorf("the list does not say %q:\n%s", want, o.Stdout)
+		}
+	}
+	o = l.must("show", "1")
+	for _, want := range []string{"case 1: unreadable\n", "(gate/row-damaged)", "hint: packhof-gate doctor", "received"} {
+		if !strings.Contains(o.Stdout, want) {
+			t.Errorf("the case does not say %q:\n%s", want, o.Stdout)
+		}
+	}
+	if o := l.run("approve", "1", "--as", "anna", "--yes", "--review", "x", "--reason", "y"); o.Exit != 1 || !strings.Contains(o.Stderr, "code: gate/row-damaged") {
+		t.Errorf("approve: exit %d\n%s", o.Exit, o.Stderr)
+	}
+	l.must("reject", "1", "--as", "anna", "--yes", "--review", "", "--reason", "broken")
+	if o := l.must("list"); strings.Contains(o.Stdout, "unreadable") || !strings.Contains(o.Stdout, "1     rejected") {
+		t.Errorf("after the rejection:\n%s", o.Stdout)
+	}
+}
