@@ -46,11 +46,9 @@ func codeOf(err error) string {
 	return ""
 }
 
-func TestRoundTrip(t *testing.T) {
-	f := testkit.Forge(t, nil)
-	if err := check(f, f.Volume); err != nil {
-		t.Fatal(err)
-	}
+// genuine opens and verifies the volume of f.
+func genuine(t *testing.T, f *testkit.Forged) *bundle.Bundle {
+	t.Helper()
 	sealed, err := bundle.Open(bytes.NewReader(f.Volume), int64(len(f.Volume)), "x.tar")
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +57,15 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b
+}
+
+func TestRoundTrip(t *testing.T) {
+	f := testkit.Forge(t, nil)
+	if err := check(f, f.Volume); err != nil {
+		t.Fatal(err)
+	}
+	b := genuine(t, f)
 	if diff := cmp.Diff(f.Manifest, b.Manifest()); diff != "" {
 		t.Errorf("the manifest changed on its way (-sealed +read):\n%s", diff)
 	}
@@ -346,23 +353,7 @@ func TestT08BlobOver4GiB(t *testing.T) {
 		t.Skip("hashes 4 GiB three times")
 	}
 	const size = 4<<30 + 1
-	digest, list := hashZeros(t, size)
-	f := testkit.Forge(t, nil)
-	large := bundle.File{Path: "weights.safetensors", Size: size, Digest: digest}
-	f.Manifest.Blobs, f.Manifest.Artifacts, f.Manifest.Totals = nil, nil, bundle.Totals{}
-	f.AddTree(t, bundle.Model, "large", []bundle.File{large})
-	f.AddChunks(digest, f.Content.Add(list), int64(len(list)))
-	manifest, err := bundle.EncodeManifest(f.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Seal(t.Context(), manifest); err == nil {
-		t.Fatal("the content is not in memory, and the volume was laid all the same")
-	}
-	plan, err := bundle.PlanComplete(f.Head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, plan, digest := plannedZeros(t, size)
 	dir := t.TempDir()
 	path, err := plan.WriteTo(t.Context(), dir, both{f.Content, zeros{digest: size}}, bundle.WriteOptions{NoReadback: true})
 	if err != nil {
@@ -391,6 +382,29 @@ func TestT08BlobOver4GiB(t *testing.T) {
 	if err != nil || info.Size() != plan.Size() {
 		t.Errorf("planned %d bytes, wrote %d, %v", plan.Size(), info.Size(), err)
 	}
+}
+
+// plannedZeros seals a bundle whose one artifact is a file of that many zeros,
+// which nobody holds in memory, and plans its volume.
+func plannedZeros(t *testing.T, size int64) (*testkit.Forged, *bundle.VolumePlan, cas.Digest) {
+	t.Helper()
+	digest, list := hashZeros(t, size)
+	f := testkit.Forge(t, nil)
+	f.Manifest.Blobs, f.Manifest.Artifacts, f.Manifest.Totals = nil, nil, bundle.Totals{}
+	f.AddTree(t, bundle.Model, "large", []bundle.File{{Path: "weights.gguf", Size: size, Digest: digest}})
+	f.AddChunks(digest, f.Content.Add(list), int64(len(list)))
+	manifest, err := bundle.EncodeManifest(f.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Seal(t.Context(), manifest); err == nil {
+		t.Fatal("the content is not in memory, and the volume was laid all the same")
+	}
+	plan, err := bundle.PlanComplete(f.Head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, plan, digest
 }
 
 // hashZeros gives the digest and the chunk list of that many zeros.

@@ -72,14 +72,7 @@ func empty(t *testing.T, store *cas.Store) {
 func TestCopyToBringsEveryBlobOnce(t *testing.T) {
 	f := testkit.Forge(t, nil)
 	store := newStore(t)
-	sealed, err := bundle.Open(bytes.NewReader(f.Volume), int64(len(f.Volume)), "x.tar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := sealed.Verify(f.Trust, testkit.Noon())
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := genuine(t, f)
 	for round := range 2 {
 		var seen int64
 		if err := b.CopyTo(t.Context(), store, func(n int64) { seen += n }); err != nil {
@@ -133,14 +126,7 @@ func TestCopyToGoesOn(t *testing.T) {
 	f := testkit.Forge(t, nil)
 	store := newStore(t)
 	ctx, stop := context.WithCancel(t.Context())
-	sealed, err := bundle.Open(bytes.NewReader(f.Volume), int64(len(f.Volume)), "x.tar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := sealed.Verify(f.Trust, testkit.Noon())
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := genuine(t, f)
 	if err := b.CopyTo(ctx, store, func(int64) { stop() }); !errors.Is(err, context.Canceled) {
 		t.Fatalf("stopped in the middle: %v", err)
 	}

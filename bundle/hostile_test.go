@@ -442,14 +442,7 @@ func TestTrustDocumentsThatTheManifestDoesNotName(t *testing.T) {
 
 func TestCheckEndsWithItsContext(t *testing.T) {
 	f := testkit.Forge(t, nil)
-	sealed, err := bundle.Open(bytes.NewReader(f.Volume), int64(len(f.Volume)), "x.tar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := sealed.Verify(f.Trust, testkit.Noon())
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := genuine(t, f)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := b.Check(ctx, nil); !errors.Is(err, context.Canceled) {

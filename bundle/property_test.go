@@ -181,22 +181,7 @@ func (s *sparse) ReadAt(p []byte, at int64) (int, error) {
 // a GiB with a few MiB of memory.
 func TestMemoryDoesNotGrowWithContent(t *testing.T) {
 	const size = 256 << 20
-	digest, list := hashZeros(t, size)
-	f := testkit.Forge(t, nil)
-	f.Manifest.Blobs, f.Manifest.Artifacts, f.Manifest.Totals = nil, nil, bundle.Totals{}
-	f.AddTree(t, bundle.Model, "large", []bundle.File{{Path: "weights.gguf", Size: size, Digest: digest}})
-	f.AddChunks(digest, f.Content.Add(list), int64(len(list)))
-	manifest, err := bundle.EncodeManifest(f.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Seal(t.Context(), manifest); err == nil {
-		t.Fatal("the content is not in memory, and the volume was laid all the same")
-	}
-	plan, err := bundle.PlanComplete(f.Head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, plan, digest := plannedZeros(t, size)
 	runtime.GC() // what other tests left
 	var peak, events uint64
 	observe := func(int64) {

@@ -25,19 +25,7 @@ func enrolled(t testing.TB, f *testkit.Forged) (*signing.Trust, signing.Signer) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft := f.Trust.Root().Next(testkit.Noon().AddDate(3, 0, 0))
-	if err := draft.AddGate(signing.Gate{ID: testkit.GateID, Owner: "Werk 7"}, testkit.Noon(), testkit.Noon().AddDate(3, 0, 0), receipt.Public(), log); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := draft.Sign(t.Context(), f.Signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust, err := f.Trust.UpdateRoots([][]byte{raw})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return trust, receipt
+	return f.Enrolled(t, testkit.GateID, receipt.Public(), log), receipt
 }
 
 func receiptOf(f *testkit.Forged) *bundle.Receipt {

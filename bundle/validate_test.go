@@ -191,22 +191,7 @@ func TestDamagedSegment(t *testing.T) {
 		t.Skip("hashes 4 GiB five times over")
 	}
 	const size = 4 << 30
-	digest, list := hashZeros(t, size)
-	f := testkit.Forge(t, nil)
-	f.Manifest.Blobs, f.Manifest.Artifacts, f.Manifest.Totals = nil, nil, bundle.Totals{}
-	f.AddTree(t, bundle.Model, "large", []bundle.File{{Path: "weights.gguf", Size: size, Digest: digest}})
-	f.AddChunks(digest, f.Content.Add(list), int64(len(list)))
-	manifest, err := bundle.EncodeManifest(f.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Seal(t.Context(), manifest); err == nil {
-		t.Fatal("the content is not in memory, and the volume was laid all the same")
-	}
-	plan, err := bundle.PlanComplete(f.Head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, plan, digest := plannedZeros(t, size)
 	file := &sparse{}
 	if err := plan.Write(t.Context(), file, both{f.Content, zeros{digest: size}}, nil); err != nil {
 		t.Fatal(err)

@@ -32,19 +32,7 @@ func outside(t *testing.T, l *lab, f *testkit.Forged) *signing.Trust {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft := f.Trust.Root().Next(testkit.Noon().AddDate(3, 0, 0))
-	if err := draft.AddGate(signing.Gate{ID: l.id, Owner: "Werk 7"}, testkit.Noon(), testkit.Noon().AddDate(3, 0, 0), receipt, log); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := draft.Sign(t.Context(), f.Signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust, err := f.Trust.UpdateRoots([][]byte{raw})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return trust
+	return f.Enrolled(t, l.id, receipt, log)
 }
 
 // TestWhatIsLackingIsAskedFor: while volumes are missing, receipt and want list
