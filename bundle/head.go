@@ -30,6 +30,7 @@ const (
 	dirBlobs      = "blobs/sha256/"
 
 	signatureSuffix = ".sigstore.json"
+	manifestSuffix  = "." + nameManifest // of the copy that lies beside the volumes
 )
 
 // Head is what a bundle is judged by, before any blob: the manifest's bytes,

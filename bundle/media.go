@@ -59,7 +59,7 @@ func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, o
 // <channel>-<serial>.packhof.json, or leaves what was there.
 func (p *SetPlan) WriteManifest(dir string) error {
 	manifest := p.head.Manifest
-	path := filepath.Join(dir, BaseName(p.manifest)+".packhof.json")
+	path := filepath.Join(dir, BaseName(p.manifest)+manifestSuffix)
 	return mediumError(cas.WriteBytes(path, 0o644, manifest), path, int64(len(manifest)))
 }
 

@@ -78,6 +78,13 @@ func (f *finder) look(path string) error {
 	return f.beside(path)
 }
 
+// LiesBeside tells by its name a file that an export writes, or a second signer
+// puts, beside volumes: whoever names all files of a folder means the volumes.
+// What counts of such files is found beside the volumes.
+func LiesBeside(path string) bool {
+	return strings.HasSuffix(path, manifestSuffix) || strings.HasSuffix(path, signatureSuffix)
+}
+
 // beside reads the signatures that lie beside a volume and begin as its name
 // does.
 func (f *finder) beside(path string) error {

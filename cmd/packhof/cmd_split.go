@@ -133,16 +133,9 @@ func volumeSizes(text string) ([]int64, error) {
 	return sizes, nil
 }
 
-// besideVolumes tells files that export writes, or a second signer puts, beside
-// volumes, so that all of them can be named at once (disk/*). What counts of
-// them is found beside the volumes.
-func besideVolumes(path string) bool {
-	return strings.HasSuffix(path, ".packhof.json") || strings.HasSuffix(path, ".sigstore.json")
-}
-
 // oneBundle finds the one bundle whose volumes lie at the paths.
 func oneBundle(paths []string) (*bundle.Sealed, error) {
-	found, err := bundle.Find(slices.DeleteFunc(slices.Clone(paths), besideVolumes)...)
+	found, err := bundle.Find(slices.DeleteFunc(slices.Clone(paths), bundle.LiesBeside)...)
 	if err != nil {
 		return nil, err
 	}
