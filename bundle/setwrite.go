@@ -31,7 +31,7 @@ type SetWriteOptions struct {
 // after it has made sure that all of them have room and that nothing else
 // stands under their names.
 func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o SetWriteOptions) ([]Written, error) {
-	numbers, err := p.numbers(o.Only)
+	numbers, err := p.Numbers(o.Only)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (p *SetPlan) checkRoom(dir string, numbers []int) error {
 		if err != nil {
 			return err
 		}
-		if err := p.checkTarget(filepath.Join(dir, v.FileName())); err != nil {
+		if err := p.CheckTarget(filepath.Join(dir, v.FileName())); err != nil {
 			return err
 		}
 		need += v.missing(dir)
@@ -70,8 +70,9 @@ func (p *SetPlan) checkRoom(dir string, numbers []int) error {
 	return checkSpace(dir, need)
 }
 
-// numbers are the volumes to write, all of them when none are asked for.
-func (p *SetPlan) numbers(only []int) ([]int, error) {
+// Numbers are the volumes to write, all of them when none are asked for. One
+// that the set has not is the problem volume/no-such.
+func (p *SetPlan) Numbers(only []int) ([]int, error) {
 	if len(only) == 0 {
 		for n := 1; n <= p.Count(); n++ {
 			only = append(only, n)
@@ -122,8 +123,38 @@ func (p *SetPlan) Paths(dir string) []string {
 	return paths
 }
 
-// checkTarget refuses to replace a file that is no volume of the same bundle.
-func (p *SetPlan) checkTarget(path string) error {
+// TakenError says that a volume of another bundle stands under the name of one
+// of ours.
+type TakenError struct {
+	Path      string
+	Want, Got Digest // of the manifests
+}
+
+func (e *TakenError) Error() string {
+	return e.Path + " is there and is no volume of this bundle"
+}
+
+// Code is the stable code of this error.
+func (e *TakenError) Code() string { return codeTaken }
+
+// Evidence are the manifests of both.
+func (e *TakenError) Evidence() []string {
+	return []string{"want:  " + e.Want.String(), "got:   " + e.Got.String()}
+}
+
+// Remedy says what to do.
+func (e *TakenError) Remedy() string { return makeRoom }
+
+const (
+	codeTaken = "medium/taken"
+	makeRoom  = "remove it, or write to another folder with --to"
+)
+
+// CheckTarget refuses to replace what is no volume of the set: of another set of
+// this bundle, since somebody may have carried it away already or need it beside
+// its siblings; of another bundle, which is a *TakenError; anything else. A
+// volume of the set that was cut off may be replaced.
+func (p *SetPlan) CheckTarget(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -131,24 +162,23 @@ func (p *SetPlan) checkTarget(path string) error {
 	if err != nil {
 		return err
 	}
-	taken := problem.New("medium/taken", "%s is there and is no volume of this bundle", path).Hint("remove it, or write to another folder with --to")
 	if !info.Mode().IsRegular() {
-		return taken
+		return problem.New(codeTaken, "%s is there and is no file", path).Hint(makeRoom)
 	}
-	there, _ := OpenFile(path)
+	there, err := OpenFile(path)
 	if there == nil {
-		return taken
+		return problem.New(codeTaken, "%s is there and is no bundle: %w", path, err).Hint(makeRoom)
 	}
 	digest, set := there.head.Digest(), there.setUnsafe(p.manifest)
 	if err := there.Close(); err != nil {
 		return err
 	}
-	if digest != p.head.Digest() {
-		return taken.With("want:  "+p.head.Digest().String(), "got:   "+digest.String())
+	if want := p.head.Digest(); digest != want {
+		return &TakenError{Path: path, Want: want, Got: digest}
 	}
 	if set != p.ID() {
-		return problem.New("medium/taken", "%s is there and is a volume of another set of this bundle", path).
-			With("want:  set "+p.ID().Short(), "got:   set "+set.Short()).Hint("remove the volumes of that set, or write to another folder with --to")
+		return problem.New(codeTaken, "%s is there and belongs to another volume set of serial %d", path, p.manifest.Serial).
+			With("want:  set "+p.ID().Short(), "got:   set "+set.Short()).Hint("write to another folder with --to, or remove the volumes of that set")
 	}
 	return nil
 }

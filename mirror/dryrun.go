@@ -69,7 +69,7 @@ func (e *Exporter) foresee(ctx context.Context, l *Lock, dir string, d *DryRun) 
 	if err != nil {
 		return err
 	}
-	numbers, err := e.numbers(set)
+	numbers, err := set.Numbers(e.Volumes)
 	if err != nil {
 		return err
 	}
