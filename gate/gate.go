@@ -137,7 +137,10 @@ func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 	if g.db, err = openDatabase(ctx, filepath.Join(o.Dir, fileDatabase)); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	if err = g.openHistory(ctx); err != nil {
+	if err = g.openHistory(ctx); err == nil {
+		err = g.sweepAssemblies(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil

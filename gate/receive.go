@@ -38,6 +38,9 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 		return nil, problem.New("case/busy", "this bundle is being received already").With("manifest:  " + head.Digest().String())
 	}
 	defer release()
+	if err := g.sweepAssemblies(ctx); err != nil {
+		return nil, err
+	}
 	file := fileName(path)
 	id, b, err := g.admit(ctx, by, sealed, file)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -100,6 +101,26 @@ func removeIfThere(path string) error {
 		return err
 	}
 	return nil
+}
+
+// Assembling lists the blobs of which some was kept and not all has come, in
+// ascending order.
+func (s *Store) Assembling() ([]Digest, error) {
+	entries, err := os.ReadDir(s.assemblyDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var begun []Digest
+	for _, e := range entries {
+		d, err := ParseDigest("sha256:" + strings.TrimSuffix(e.Name(), listSuffix))
+		if err == nil { // other names are not ours
+			begun = append(begun, d)
+		}
+	}
+	return slices.Compact(begun), nil // what is there of it, and the list, stand side by side
 }
 
 // DropAssembly forgets what was kept of a blob that is not needed in pieces any
