@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
@@ -83,12 +82,12 @@ func isFile(name string) bool {
 
 // incomplete says which volumes are not here.
 func (d *verificationDocument) incomplete() error {
-	absent := d.absent()
-	if d.Lacking == 0 || len(absent) == 0 {
+	missing := d.absent()
+	if d.Lacking == 0 || len(missing) == 0 {
 		return nil
 	}
-	return problem.New("volume/not-complete", "the bundle is not whole: volume %s of %d %s", bundle.NumbersText(absent), d.Volume.Count, missing(len(absent))).
-		With("missing volumes:  "+numbers(absent), fmt.Sprintf("volumes in all:   %d", d.Volume.Count)).
+	return problem.New("volume/not-complete", "the bundle is not whole: %s", absent(missing, d.Volume.Count)).
+		With("missing volumes:  "+numbers(missing), fmt.Sprintf("volumes in all:   %d", d.Volume.Count)).
 		Hint("verify the folder that has all of them, or a volume alone by its name")
 }
 

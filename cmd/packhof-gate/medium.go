@@ -161,9 +161,7 @@ func manifestOf(s *bundle.Sealed) string {
 // passOver leaves out, of several names, those of the files that lie beside a
 // bundle: whoever names all files of a folder means the bundle.
 func passOver(names []string) []string {
-	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return strings.HasSuffix(name, ".packhof.json") || strings.HasSuffix(name, ".sigstore.json")
-	})
+	rest := slices.DeleteFunc(slices.Clone(names), bundle.LiesBeside)
 	if len(rest) == 0 {
 		return names
 	}

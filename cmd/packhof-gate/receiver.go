@@ -43,11 +43,12 @@ func (r *receiver) result(others []error) error {
 	return r.incomplete()
 }
 
-func missing(volumes int) string {
-	if volumes == 1 {
-		return "is missing"
+// absent says of some volumes of a set that they are not here.
+func absent(volumes []int, of int) string {
+	if len(volumes) == 1 {
+		return fmt.Sprintf("volume %d of %d is missing", volumes[0], of)
 	}
-	return "are missing"
+	return fmt.Sprintf("volumes %s of %d are missing", bundle.NumbersText(volumes), of)
 }
 
 // incomplete says what has to come before the case goes on.
@@ -56,7 +57,7 @@ func (r *receiver) incomplete() error {
 		return problem.New("receive/lacking", "the set does not bring %d bytes that are lacking", r.lacking()).
 			Hint("packhof-gate want %d FILE", r.last.ID)
 	}
-	return problem.New("receive/incomplete", "the bundle is not whole yet: volume %s of %d %s", bundle.NumbersText(r.lacks.Volumes), r.lacks.Of, missing(len(r.lacks.Volumes))).
+	return problem.New("receive/incomplete", "the bundle is not whole yet: %s", absent(r.lacks.Volumes, r.lacks.Of)).
 		With("missing volumes:  "+numbers(r.lacks.Volumes), fmt.Sprintf("volumes in all:   %d", r.lacks.Of), fmt.Sprintf("lacking:          %d bytes", r.lacks.Bytes)).
 		Hint("packhof-gate receive  with the medium that has it; what came so far stays")
 }

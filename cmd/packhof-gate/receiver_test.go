@@ -36,7 +36,7 @@ func TestWhatIsStillToCome(t *testing.T) {
 		says    string
 		waiting string
 	}{
-		"volumes":             {begun, gate.Lacking{Bytes: 6, Volumes: []int{1, 3, 4, 5}, Of: 5}, "receive/incomplete", "volume 1, 3 to 5 of 5 are missing", "waiting for volume 1, 3–5 of 5:"},
+		"volumes":             {begun, gate.Lacking{Bytes: 6, Volumes: []int{1, 3, 4, 5}, Of: 5}, "receive/incomplete", "volumes 1, 3 to 5 of 5 are missing", "waiting for volume 1, 3–5 of 5:"},
 		"in no volume of it":  {begun, gate.Lacking{Bytes: 6, Of: 1}, "receive/lacking", "does not bring 6 bytes", "waiting for 6 bytes that are lacking:"},
 		"first was damaged":   {begun, gate.Lacking{}, "receive/lacking", "does not bring 6 bytes", "waiting for 6 bytes that are lacking:"},
 		"no medium was there": {nil, gate.Lacking{}, "", "", "waiting for a medium at /media/usb;"},
