@@ -25,6 +25,9 @@ type shownNames struct {
 
 // depotNames gives all names of the depot. Nobody may change the list.
 func (g *Gate) depotNames(ctx context.Context) ([]DepotTag, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	n := &g.depot.names
 	s := namesSubject(DepotName)
 	leaf := g.newest.leaf(s)
