@@ -175,7 +175,7 @@ func (g *Gate) Authenticate(ctx context.Context, from Address, name string, pass
 		return Actor{}, errors.Join(loginFailed(), g.logRefused(ctx, who))
 	}
 	g.login.succeeded(who, g.clock())
-	return Actor{name: name, account: true, roles: parseRoles(roles)}, nil
+	return Actor{name: name, account: true, roles: parseRoles(roles), from: from}, nil
 }
 
 // hashInTurn compares one password at a time, since hashing takes memory on
@@ -212,7 +212,7 @@ func loginFailed() error {
 
 func (g *Gate) logRefused(ctx context.Context, who login) error {
 	return g.step(ctx, "login", func(t *tx) error {
-		return t.log(ctx, leaf{Actor: who.name, Type: "account.login", Outcome: outcomeRefused, Detail: who.name, Data: map[string]Address{"from": who.from}})
+		return t.log(ctx, leaf{Actor: who.name, Type: typeLogin, Outcome: outcomeRefused, Detail: who.name, Data: loginFrom{who.from}})
 	})
 }
 
@@ -238,7 +238,7 @@ func (g *Gate) StartSession(ctx context.Context, a Actor) (string, error) {
 		if _, err := t.ExecContext(ctx, `INSERT INTO session (token, account, started, used) VALUES (?, ?, ?, ?)`, sessionKey(token), a.name, now, now); err != nil {
 			return err
 		}
-		return t.log(ctx, leaf{Actor: a.Name(), Type: "account.login", Outcome: outcomeOK, Detail: a.name})
+		return t.log(ctx, leaf{Actor: a.Name(), Type: typeLogin, Outcome: outcomeOK, Detail: a.name, Data: loginFrom{a.from}})
 	})
 }
 

@@ -55,6 +55,7 @@ type Actor struct {
 	name    string
 	account bool
 	roles   []Role
+	from    Address // where the account has just logged in
 }
 
 const osPrefix = "os:"

@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/x509"
+	"database/sql"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/pem"
@@ -31,7 +32,8 @@ import (
 // shorter, or another one, is an older copy or was edited.
 //
 // The file is written after each transaction. A crash between the two leaves
-// it behind the database, never ahead of it.
+// it behind the database, never ahead of it. What the database has beyond, its
+// own signed head has to cover: whoever can write the rows only adds nothing.
 type anchor struct {
 	path     string
 	signer   note.Signer
@@ -113,6 +115,12 @@ func (a *anchor) head() (size int64, root tlog.Hash) {
 	return a.size, a.root
 }
 
+// checkpoint is the signed text of a head.
+func (a *anchor) checkpoint(size int64, root tlog.Hash) ([]byte, error) {
+	text := fmt.Sprintf("%s\n%d\n%s\n", a.signer.Name(), size, base64.StdEncoding.EncodeToString(root[:]))
+	return note.Sign(&note.Note{Text: text}, a.signer)
+}
+
 // raise writes a later head down; an earlier one changes nothing.
 func (a *anchor) raise(size int64, root tlog.Hash) error {
 	a.mu.Lock()
@@ -120,8 +128,7 @@ func (a *anchor) raise(size int64, root tlog.Hash) error {
 	if size <= a.size {
 		return nil
 	}
-	text := fmt.Sprintf("%s\n%d\n%s\n", a.signer.Name(), size, base64.StdEncoding.EncodeToString(root[:]))
-	signed, err := note.Sign(&note.Note{Text: text}, a.signer)
+	signed, err := a.checkpoint(size, root)
 	if err == nil {
 		err = cas.WriteBytes(a.path, 0o600, signed)
 	}
@@ -189,9 +196,9 @@ func parseAnchor(b []byte, v note.Verifier) (size int64, root tlog.Hash, err err
 
 // holds compares the log of a database with the anchor: it must be as long at
 // least, and have been the same when it had the anchor's size.
-func (a *anchor) holds(ctx context.Context, q queryer) error {
-	size, root := a.head()
-	have, err := logSize(ctx, q)
+func (v *view) holds(ctx context.Context) error {
+	size, root := v.size, v.root
+	have, err := logSize(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -199,7 +206,7 @@ func (a *anchor) holds(ctx context.Context, q queryer) error {
 		return problem.New("gate/history-rolled-back", "gate.db is older than what this gate has done: its audit log is too short").
 			With(fmt.Sprintf("anchor:    %d entries", size), fmt.Sprintf("database:  %d entries", have)).Hint("%s", restoreHint)
 	}
-	got, err := tlog.TreeHash(size, treeHashes{ctx, q})
+	got, err := tlog.TreeHash(size, treeHashes{ctx, v})
 	if err != nil {
 		return err
 	}
@@ -215,22 +222,72 @@ func logSize(ctx context.Context, q queryer) (n int64, err error) {
 	return n, q.QueryRowContext(ctx, `SELECT coalesce(max(n) + 1, 0) FROM leaf`).Scan(&n)
 }
 
-// openHistory holds the database against its anchor, and brings the anchor up
-// to what a crash has left out.
+// signedHead is the head that the last step with an entry has signed, as the
+// database holds it; size 0 where there is none, as in one from before there
+// were any.
+func (a *anchor) signedHead(ctx context.Context, q queryer) (size int64, root tlog.Hash, err error) {
+	var signed []byte
+	err = q.QueryRowContext(ctx, `SELECT checkpoint FROM head_signed`).Scan(&signed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, root, nil
+	}
+	if err != nil {
+		return 0, root, err
+	}
+	if size, root, err = parseAnchor(signed, a.verifier); err != nil {
+		return 0, root, unsigned("the signed head of the audit log cannot be used: %w", err)
+	}
+	return size, root, nil
+}
+
+func unsigned(what string, args ...any) *problem.Problem {
+	return problem.New("gate/history-unsigned", what, args...).Hint("%s", restoreHint)
+}
+
+// openHistory holds the database against its anchor and its signed head, and
+// brings the anchor up to what a crash has left out. It reads all of the log:
+// what each subject's newest standing is, no table is asked.
 func (g *Gate) openHistory(ctx context.Context) error {
 	if err := g.anchor.read(); err != nil {
 		return err
 	}
-	if err := g.anchor.holds(ctx, g.db.read); err != nil {
+	var log *wholeLog
+	var root tlog.Hash
+	err := g.snapshot(ctx, func(q *view) (err error) {
+		if err := q.holds(ctx); err != nil {
+			return err
+		}
+		if log, err = readLog(ctx, q); err != nil {
+			return err
+		}
+		root, err = q.covers(ctx, g.anchor, log)
 		return err
-	}
-	size, err := logSize(ctx, g.db.read)
+	})
 	if err != nil {
 		return err
 	}
-	root, err := tlog.TreeHash(size, treeHashes{ctx, g.db.read})
-	if err != nil {
-		return err
+	g.newest.raise(log.seals)
+	g.login.remember(log.logins)
+	return g.anchor.raise(log.size, root)
+}
+
+// covers makes sure that the entries themselves have the root that was signed:
+// in the anchor, and in the database for what the anchor does not have yet. It
+// gives the root of them all.
+func (v *view) covers(ctx context.Context, a *anchor, log *wholeLog) (root tlog.Hash, err error) {
+	if got, err := tlog.TreeHash(v.size, log); err != nil || got != v.root {
+		return root, errors.Join(errLogBroken, err)
 	}
-	return g.anchor.raise(size, root)
+	if root, err = tlog.TreeHash(log.size, log); err != nil || log.size == v.size {
+		return root, err
+	}
+	signed, head, err := a.signedHead(ctx, v)
+	if err != nil {
+		return root, err
+	}
+	if signed != log.size || head != root {
+		return root, unsigned("gate.db has entries of the audit log that this gate has not signed").
+			With(fmt.Sprintf("anchor:    %d entries", v.size), fmt.Sprintf("signed:    %d entries", signed), fmt.Sprintf("database:  %d entries", log.size))
+	}
+	return root, nil
 }

@@ -57,6 +57,8 @@ type tx struct {
 	changed []subject // of which no leaf says yet how they stand
 	failed  error     // the first statement that did; none follows it
 	size    int64     // of the log with the leaves of this step, 0 if it has none
+	root    tlog.Hash // of that log
+	sealing map[subject]int64
 }
 
 // step runs one transaction, and raises the anchor to what it has logged.
@@ -73,12 +75,11 @@ func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) e
 		return fmt.Errorf("%s: %w", point, g.trouble(err))
 	}
 	t := &tx{Tx: sqlTx, gate: g, now: g.clock()}
-	var root tlog.Hash
 	if err = change(t); err == nil {
 		err = t.failed
 	}
 	if err == nil {
-		root, err = t.root(ctx)
+		err = t.everythingSaid()
 	}
 	if err != nil {
 		return g.trouble(errors.Join(err, rolledBack(sqlTx)))
@@ -86,10 +87,26 @@ func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) e
 	if err := sqlTx.Commit(); err != nil {
 		return fmt.Errorf("%s: %w", point, g.trouble(err))
 	}
+	g.newest.raise(t.sealing)
 	if err := g.fault(point + ":after"); err != nil {
 		return err
 	}
-	return g.anchor.raise(t.size, root)
+	if err := g.anchor.raise(t.size, t.root); err != nil {
+		return problem.New(codeAnchorBehind, "it is done and written down, but not yet in the anchor of the audit log: %w", err).
+			With("file:  " + g.anchor.path).Hint("make room in the data directory and give it to the user of the gate; the next step, or a restart, brings the anchor up")
+	}
+	return nil
+}
+
+// codeAnchorBehind says that a step was committed, and that only the anchor
+// does not know of it yet.
+const codeAnchorBehind = "gate/anchor-behind"
+
+// isWrittenDown tells an error that comes after a step was committed from one
+// that kept it from being.
+func isWrittenDown(err error) bool {
+	var coded interface{ Code() string }
+	return err == nil || errors.As(err, &coded) && coded.Code() == codeAnchorBehind
 }
 
 // ExecContext changes rows. After one statement has failed there are no others:
@@ -114,16 +131,26 @@ func rolledBack(t *sql.Tx) error {
 	return err
 }
 
-// root is that of the log at the end of a step. Nothing may have changed
-// since its last leaf.
-func (t *tx) root(ctx context.Context) (tlog.Hash, error) {
+// everythingSaid makes sure that nothing has changed since the last leaf of a
+// step.
+func (t *tx) everythingSaid() error {
 	if len(t.changed) > 0 {
-		return tlog.Hash{}, fmt.Errorf("%s changed, and no entry of the audit log says so", t.changed[0])
+		return fmt.Errorf("%s changed, and no entry of the audit log says so", t.changed[0])
 	}
-	if t.size == 0 {
-		return tlog.Hash{}, nil
+	return nil
+}
+
+// sign writes down the head of the log with the leaves so far.
+func (t *tx) sign(ctx context.Context) (err error) {
+	if t.root, err = tlog.TreeHash(t.size, treeHashes{ctx, t}); err != nil {
+		return err
 	}
-	return tlog.TreeHash(t.size, treeHashes{ctx, t})
+	signed, err := t.gate.anchor.checkpoint(t.size, t.root)
+	if err != nil {
+		return err
+	}
+	_, err = t.ExecContext(ctx, `INSERT INTO head_signed (one, checkpoint) VALUES (1, ?) ON CONFLICT DO UPDATE SET checkpoint = excluded.checkpoint`, signed)
+	return err
 }
 
 func (g *Gate) fault(point string) error {
@@ -173,7 +200,7 @@ func (t *tx) log(ctx context.Context, l leaf) error {
 		}
 	}
 	t.size = n + 1
-	return t.seal(ctx, n, l.Stands)
+	return errors.Join(t.seal(ctx, n, l.Stands), t.sign(ctx))
 }
 
 // treeHashes reads stored hashes of the tree.

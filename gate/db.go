@@ -31,6 +31,7 @@ type database struct {
 	file  os.FileInfo // which file it is
 
 	rescue  sync.Once // of what is in it, when the file is gone
+	copied  string
 	rescued error
 }
 

@@ -3,10 +3,10 @@ package gate
 import (
 	"context"
 	"database/sql"
-	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
@@ -110,38 +110,25 @@ var _ DepotStore = (*Depot)(nil)
 
 // Repositories implements DepotStore.
 func (d *Depot) Repositories(ctx context.Context, after string, limit int) ([]string, error) {
-	return rowsOf(ctx, d.gate.db.read, func(s scanner) (string, error) {
-		var name string
-		return name, s.Scan(&name)
-	}, `SELECT DISTINCT repository FROM name WHERE destination = ? AND repository > ? ORDER BY repository LIMIT ?`, DepotName, after, limit)
-}
-
-const tagColumns = `n.repository, n.tag, n.kind, n.digest, n.media_type, n.size, n.case_id, n.since, c.manifest, c.channel, c.epoch, c.serial`
-
-const fromNames = ` FROM name n JOIN cases c ON c.id = n.case_id WHERE n.destination = ? AND n.repository = ?`
-
-// shownTag is a tag with what it stands and falls with.
-type shownTag struct {
-	DepotTag
-	source
-	broken bool // its row cannot be right; only its name is known
-}
-
-func scanTag(s scanner) (shownTag, error) {
-	var t shownTag
-	var digest, manifest digestColumn
-	var since int64
-	err := s.Scan(&t.Repository, &t.Tag, &t.Kind, &digest, &t.MediaType, &t.Size, &t.Case, &since, &manifest, &t.channel, &t.epoch, &t.serial)
-	t.Digest, t.Since, t.root, t.manifest = digest.value(), fromSeconds(since), digest.value(), manifest.value()
-	return t, err
-}
-
-func scanTagOrBroken(s scanner) (shownTag, error) {
-	t, err := scanTag(s)
-	if isRowDamaged(err) {
-		t.broken, err = true, nil
+	names, err := d.gate.depotNames(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return t, err
+	var list []string
+	for len(list) < limit {
+		i, _ := slices.BinarySearchFunc(names, after, func(t DepotTag, after string) int {
+			if t.Repository > after {
+				return 1
+			}
+			return -1
+		})
+		if i == len(names) {
+			break
+		}
+		after = names[i].Repository
+		list = append(list, after)
+	}
+	return list, nil
 }
 
 // source is where something in the depot comes from.
@@ -152,34 +139,46 @@ type source struct {
 	epoch, serial int64
 }
 
-// Tags implements DepotStore. A tag whose row cannot be right is not listed: it
+// sourceOf is where a name comes from.
+func (g *Gate) sourceOf(ctx context.Context, t DepotTag) (source, error) {
+	c, unlock, err := g.caseShown(ctx, t.Case)
+	if err != nil {
+		return source{}, err
+	}
+	defer unlock()
+	from := c.source
+	from.root = t.Digest
+	return from, nil
+}
+
+// Tags implements DepotStore. A tag whose case somebody edited is not listed: it
 // takes no other one away, and Tag says what is wrong with it.
 func (d *Depot) Tags(ctx context.Context, repository, after string, limit int) ([]DepotTag, error) {
-	known, err := exists(ctx, d.gate.db.read, `SELECT 1 FROM name WHERE destination = ? AND repository = ? LIMIT 1`, DepotName, repository)
-	if err == nil && !known {
-		err = &NotReleasedError{What: "the repository " + repository}
-	}
+	names, err := d.gate.depotNames(ctx)
 	if err != nil {
 		return nil, err
+	}
+	first, _ := placeOfName(names, repository, "")
+	if first == len(names) || names[first].Repository != repository {
+		return nil, &NotReleasedError{What: "the repository " + repository}
 	}
 	list, err := d.gate.revocations(ctx)
 	if err != nil {
 		return nil, err
 	}
 	tags := []DepotTag{}
-	for len(tags) < limit {
-		page, err := rowsOf(ctx, d.gate.db.read, scanTagOrBroken, `SELECT `+tagColumns+fromNames+` AND n.tag > ? ORDER BY n.tag LIMIT ?`, DepotName, repository, after, limit)
-		if err != nil {
+	next, exact := placeOfName(names, repository, after)
+	if exact {
+		next++
+	}
+	for ; next < len(names) && names[next].Repository == repository && len(tags) < limit; next++ {
+		from, err := d.gate.sourceOf(ctx, names[next])
+		switch {
+		case isContradiction(err):
+		case err != nil:
 			return nil, err
-		}
-		for _, t := range page {
-			after = t.Tag
-			if len(tags) < limit && !t.broken && t.withdrawn(list, t.Digest) == nil {
-				tags = append(tags, t.DepotTag)
-			}
-		}
-		if len(page) < limit {
-			break
+		case from.withdrawn(list, names[next].Digest) == nil:
+			tags = append(tags, names[next])
 		}
 	}
 	return tags, nil
@@ -187,10 +186,15 @@ func (d *Depot) Tags(ctx context.Context, repository, after string, limit int) (
 
 // Tag implements DepotStore.
 func (d *Depot) Tag(ctx context.Context, repository, tag string) (DepotTag, error) {
-	t, err := scanTag(d.gate.db.read.QueryRowContext(ctx, `SELECT `+tagColumns+fromNames+` AND n.tag = ?`, DepotName, repository, tag))
-	if errors.Is(err, sql.ErrNoRows) {
+	names, err := d.gate.depotNames(ctx)
+	if err != nil {
+		return DepotTag{}, err
+	}
+	i, ok := placeOfName(names, repository, tag)
+	if !ok {
 		return DepotTag{}, &NotReleasedError{What: repository + ":" + tag}
 	}
+	from, err := d.gate.sourceOf(ctx, names[i])
 	if err != nil {
 		return DepotTag{}, err
 	}
@@ -198,43 +202,21 @@ func (d *Depot) Tag(ctx context.Context, repository, tag string) (DepotTag, erro
 	if err != nil {
 		return DepotTag{}, err
 	}
-	return t.DepotTag, t.withdrawn(list, t.Digest)
+	return names[i], from.withdrawn(list, names[i].Digest)
 }
 
-// shownBlob is a blob as one artifact shows it.
-type shownBlob struct {
-	DepotReferrer
-	source
-	manifest bool
-}
-
-const (
-	blobColumns = `b.digest, b.media_type, b.size, b.manifest, b.artifact_type, b.annotations, b.root, c.manifest, c.channel, c.epoch, c.serial`
-	fromBlobs   = ` FROM depot_blob b JOIN cases c ON c.id = b.case_id `
-)
-
-func scanBlob(s scanner) (shownBlob, error) {
-	var b shownBlob
-	var digest, root, manifest digestColumn
-	var annotations []byte
-	err := s.Scan(&digest, &b.MediaType, &b.Size, &b.manifest, &b.ArtifactType, &annotations, &root, &manifest, &b.channel, &b.epoch, &b.serial)
-	if err != nil {
-		return b, err
-	}
-	b.Digest, b.root, b.source.manifest = digest.value(), root.value(), manifest.value()
-	return b, json.Unmarshal(annotations, &b.Annotations)
-}
+const indexedBlobs = `SELECT repository, digest, root, case_id FROM depot_blob WHERE `
 
 // Blob implements DepotStore. What several artifacts show is withdrawn when all
 // of them are.
 func (d *Depot) Blob(ctx context.Context, repository string, digest bundle.Digest) (DepotBlob, error) {
-	b, err := d.shown(ctx, fmt.Sprintf("%s@%s", repository, digest), `WHERE b.repository = ? AND b.digest = ? ORDER BY b.manifest DESC, b.case_id`, repository, digest.String())
-	return DepotBlob{Digest: digest, MediaType: b.MediaType, Size: b.Size, Manifest: b.manifest}, err
+	b, err := d.shown(ctx, fmt.Sprintf("%s@%s", repository, digest), `repository = ? AND digest = ? ORDER BY manifest DESC, case_id`, repository, digest.String())
+	return DepotBlob{Digest: digest, MediaType: b.mediaType, Size: b.size, Manifest: b.reachable.manifest}, err
 }
 
 // shown gives the first blob of a query that is not withdrawn.
 func (d *Depot) shown(ctx context.Context, what, where string, args ...any) (shownBlob, error) {
-	blobs, err := rowsOf(ctx, d.gate.db.read, scanBlob, `SELECT `+blobColumns+fromBlobs+where, args...)
+	index, err := rowsOf(ctx, d.gate.db.read, scanIndexed, indexedBlobs+where, args...)
 	if err != nil {
 		return shownBlob{}, err
 	}
@@ -243,8 +225,12 @@ func (d *Depot) shown(ctx context.Context, what, where string, args ...any) (sho
 		return shownBlob{}, err
 	}
 	err = &NotReleasedError{What: what}
-	for _, b := range blobs {
-		withdrawn := b.withdrawn(list, b.Digest)
+	for _, i := range index {
+		b, unproven := d.gate.prove(ctx, i)
+		if unproven != nil {
+			return shownBlob{}, unproven
+		}
+		withdrawn := b.withdrawn(list, b.digest)
 		if withdrawn == nil {
 			return b, nil
 		}
@@ -256,24 +242,61 @@ func (d *Depot) shown(ctx context.Context, what, where string, args ...any) (sho
 // Referrers implements DepotStore. A channel's manifests refer to its own: none
 // can attach something to what another has brought.
 func (d *Depot) Referrers(ctx context.Context, repository string, subject bundle.Digest) ([]DepotReferrer, error) {
-	blobs, err := rowsOf(ctx, d.gate.db.read, scanBlob, `SELECT `+blobColumns+fromBlobs+`WHERE b.repository = ? AND b.subject = ? AND b.subject <> ''
-		AND EXISTS (SELECT 1 FROM depot_blob s JOIN cases sc ON sc.id = s.case_id WHERE s.repository = b.repository AND s.digest = b.subject AND sc.channel = c.channel)
-		ORDER BY b.digest`, repository, subject.String())
-	if err != nil {
-		return nil, err
-	}
 	list, err := d.gate.revocations(ctx)
 	if err != nil {
 		return nil, err
 	}
+	referring, err := d.proven(ctx, `repository = ? AND subject = ? AND subject <> '' ORDER BY digest`, repository, subject.String())
+	if err != nil || len(referring) == 0 {
+		return []DepotReferrer{}, err
+	}
+	subjects, err := d.proven(ctx, `repository = ? AND digest = ?`, repository, subject.String())
+	if err != nil {
+		return nil, err
+	}
 	referrers := []DepotReferrer{}
-	for _, b := range blobs {
-		again := len(referrers) > 0 && referrers[len(referrers)-1].Digest == b.Digest
-		if !again && b.withdrawn(list, b.Digest) == nil {
-			referrers = append(referrers, b.DepotReferrer)
+	for _, b := range referring {
+		again := len(referrers) > 0 && referrers[len(referrers)-1].Digest == b.digest
+		own := slices.ContainsFunc(subjects, func(s shownBlob) bool { return s.channel == b.channel })
+		if again || !own || b.subject != subject || b.withdrawn(list, b.digest) != nil {
+			continue
 		}
+		r, err := d.referrer(b)
+		if err != nil {
+			return nil, err
+		}
+		referrers = append(referrers, r)
 	}
 	return referrers, nil
+}
+
+func (d *Depot) proven(ctx context.Context, where string, args ...any) ([]shownBlob, error) {
+	index, err := rowsOf(ctx, d.gate.db.read, scanIndexed, indexedBlobs+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	blobs := make([]shownBlob, len(index))
+	for i := range index {
+		if blobs[i], err = d.gate.prove(ctx, index[i]); err != nil {
+			return nil, err
+		}
+	}
+	return blobs, nil
+}
+
+// referrer reads what a manifest says of itself.
+func (d *Depot) referrer(b shownBlob) (DepotReferrer, error) {
+	r := DepotReferrer{Digest: b.digest, MediaType: b.mediaType, Size: b.size}
+	text, err := d.gate.store.ReadAll(b.digest, bundle.MaxOCIManifestSize)
+	if err != nil {
+		return r, err
+	}
+	doc, err := bundle.ParseOCI(text, b.mediaType)
+	if err != nil {
+		return r, err
+	}
+	r.ArtifactType, r.Annotations = artifactTypeOf(doc), doc.Annotations
+	return r, nil
 }
 
 // Files implements DepotStore.
@@ -308,7 +331,7 @@ func scanFile(s scanner) (DepotFile, error) {
 
 // Open implements DepotStore. It gives only what some repository shows.
 func (d *Depot) Open(ctx context.Context, digest bundle.Digest) (io.ReadSeekCloser, error) {
-	if _, err := d.shown(ctx, digest.String(), `WHERE b.digest = ?`, digest.String()); err != nil {
+	if _, err := d.shown(ctx, digest.String(), `digest = ?`, digest.String()); err != nil {
 		return nil, err
 	}
 	return d.gate.store.OpenUnsafe(digest)

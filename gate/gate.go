@@ -65,6 +65,8 @@ type Gate struct {
 	busy   caseLocks
 	login  attempts
 	lists  listCache
+	newest newestLeaves
+	depot  shownDepot
 	seen   seenReviews
 	logs   logCheck
 }

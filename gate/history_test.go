@@ -316,6 +316,7 @@ func TestEditedRowsAreNoticed(t *testing.T) {
 		"a serial":                 {`DELETE FROM serial`, next, edited, 0},
 		"an excuse":                {`UPDATE serial SET excused = 7`, release, edited, 0},
 		"a seal":                   {`DELETE FROM seal WHERE subject = 'case 1'`, release, edited, 0},
+		"no seal of the trust":     {`DELETE FROM seal WHERE subject = 'trust'`, next, edited, 0},
 		"an older seal":            {`UPDATE seal SET leaf = leaf - 1 WHERE subject = 'case 1'`, release, edited, 0},
 		"a name":                   {`INSERT INTO name SELECT 'depot', 'other', 'tag', 'model', manifest, 'x', 1, '', id, 0 FROM cases`, release, edited, 0},
 		"something in the depot":   {`INSERT INTO depot_blob SELECT 'other', manifest, manifest, 'x', 1, 1, '', '', '{}', id FROM cases`, nothing, "", 0},

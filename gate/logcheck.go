@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/packhof/packhof/bundle"
 )
 
 // logCheck is the last result of checkLog, which reads all of the log.
@@ -43,8 +45,8 @@ func (g *Gate) checkedLog(ctx context.Context) (int64, tlog.Hash, error) {
 // checkLog holds the whole log against its anchor, computes the tree anew from
 // the leaves, and compares every hash and every seal with the stored ones.
 func (g *Gate) checkLog(ctx context.Context) (size int64, root tlog.Hash, err error) {
-	err = g.snapshot(ctx, func(q queryer) error {
-		if err := g.anchor.holds(ctx, q); err != nil {
+	err = g.snapshot(ctx, func(q *view) error {
+		if err := q.holds(ctx); err != nil {
 			return err
 		}
 		log, err := readLog(ctx, q)
@@ -55,19 +57,31 @@ func (g *Gate) checkLog(ctx context.Context) (size int64, root tlog.Hash, err er
 			return err
 		}
 		size = log.size
-		root, err = tlog.TreeHash(log.size, log)
+		root, err = q.covers(ctx, g.anchor, log)
 		return err
 	})
 	return size, root, err
 }
 
+// view is one state of the database, with what was certain of the log before
+// it: what was written since is not held against it.
+type view struct {
+	*sql.Tx
+	newest map[subject]int64
+	size   int64 // and root, of the anchor
+	root   tlog.Hash
+}
+
 // snapshot reads from one state of the database, whatever is written meanwhile.
-func (g *Gate) snapshot(ctx context.Context, read func(queryer) error) error {
+func (g *Gate) snapshot(ctx context.Context, read func(*view) error) error {
+	v := &view{newest: g.newest.all()}
+	v.size, v.root = g.anchor.head()
 	tx, err := g.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
-	return errors.Join(read(tx), tx.Rollback())
+	v.Tx = tx
+	return errors.Join(read(v), rolledBack(tx))
 }
 
 // wholeLog is what all leaves of the log give, one after the other.
@@ -75,19 +89,23 @@ type wholeLog struct {
 	size   int64
 	hashes []tlog.Hash
 	seals  map[subject]int64
+	logins map[login]time.Time // of accounts, where they have begun sessions, and when last
 }
 
 // ReadHashes implements tlog.HashReader.
 func (l *wholeLog) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	list := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
+		if index >= int64(len(l.hashes)) {
+			return nil, errLogBroken
+		}
 		list[i] = l.hashes[index]
 	}
 	return list, nil
 }
 
 func readLog(ctx context.Context, q queryer) (*wholeLog, error) {
-	log := &wholeLog{seals: map[subject]int64{}}
+	log := &wholeLog{seals: map[subject]int64{}, logins: map[login]time.Time{}}
 	_, err := rowsOf(ctx, q, func(s scanner) (struct{}, error) {
 		var n, of int64
 		var record []byte
@@ -111,15 +129,56 @@ func (l *wholeLog) add(n int64, of CaseID, record []byte) error {
 	}
 	l.hashes = append(l.hashes, hashes...)
 	l.size++
-	var said struct {
+	var said struct { // little of it, since a gate reads all leaves when it is opened
 		Case   CaseID     `json:"case"`
-		Stands []standing `json:"stands"`
+		Type   string     `json:"type"`
+		Stands []followed `json:"stands"`
 	}
 	if err := json.Unmarshal(record, &said); err != nil || said.Case != of {
 		return errors.Join(errLogBroken, err)
 	}
-	for _, s := range said.Stands {
+	if said.Type == typeLogin {
+		return l.addLogin(record)
+	}
+	return l.addStandings(n, said.Stands)
+}
+
+// followed is what of a standing tells which follows which.
+type followed struct {
+	Of     subject `json:"of"`
+	Before *int64  `json:"before"`
+}
+
+// addStandings takes what a leaf says of rows. Where it names the leaf that it
+// followed, that must be the last one.
+func (l *wholeLog) addStandings(n int64, list []followed) error {
+	for _, s := range list {
+		before, ok := l.seals[s.Of]
+		if !ok {
+			before = noSeal
+		}
+		if s.Before != nil && *s.Before != before {
+			return errors.Join(errLogBroken, fmt.Errorf("entry %d goes on from entry %d, and the last about %s is %d", n, *s.Before, s.Of, before))
+		}
 		l.seals[s.Of] = n
+	}
+	return nil
+}
+
+// addLogin takes where an account has begun a session. Leaves from before that
+// was written do not say.
+func (l *wholeLog) addLogin(record []byte) error {
+	var said struct {
+		Actor   string         `json:"actor"`
+		Outcome string         `json:"outcome"`
+		Wall    bundle.Instant `json:"wall"`
+		Data    loginFrom      `json:"data"`
+	}
+	if err := json.Unmarshal(record, &said); err != nil {
+		return errors.Join(errLogBroken, err)
+	}
+	if said.Outcome == outcomeOK && said.Data.From != everywhere {
+		l.logins[login{said.Actor, said.Data.From}] = said.Wall.Time
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -28,7 +29,11 @@ func (g *Gate) IssueReceipt(ctx context.Context, by Actor) ([]byte, error) {
 		return nil, err
 	}
 	r := &bundle.Receipt{Format: bundle.FormatReceipt, Gate: g.id, Created: bundle.At(g.clock()), Program: g.program, Reads: []string{bundle.FormatV1}}
-	if r.Channels, err = g.receiptChannels(ctx); err != nil {
+	err = g.snapshot(ctx, func(v *view) (err error) {
+		r.Channels, err = g.receiptChannels(ctx, v)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	signed, err := bundle.SignReceipt(ctx, signer, r)
@@ -40,8 +45,8 @@ func (g *Gate) IssueReceipt(ctx context.Context, by Actor) ([]byte, error) {
 	})
 }
 
-func (g *Gate) receiptChannels(ctx context.Context) ([]bundle.ReceiptChannel, error) {
-	channels, err := rowsOf(ctx, g.db.read, func(s scanner) (bundle.ReceiptChannel, error) {
+func (g *Gate) receiptChannels(ctx context.Context, v *view) ([]bundle.ReceiptChannel, error) {
+	channels, err := rowsOf(ctx, v, func(s scanner) (bundle.ReceiptChannel, error) {
 		c := bundle.ReceiptChannel{Bundles: []bundle.ReceiptBundle{}}
 		return c, s.Scan(&c.Channel, &c.Epoch, &c.Serial)
 	}, `SELECT name, epoch, serial FROM channel ORDER BY name`)
@@ -50,7 +55,10 @@ func (g *Gate) receiptChannels(ctx context.Context) ([]bundle.ReceiptChannel, er
 	}
 	left := room(mostLacks)
 	for i := range channels {
-		if channels[i].Bundles, err = g.receiptBundles(ctx, channels[i].Channel, &left); err != nil {
+		if err := g.sealed(ctx, v, channelSubject(channels[i].Channel)); err != nil {
+			return nil, err
+		}
+		if channels[i].Bundles, err = g.receiptBundles(ctx, v, channels[i].Channel, &left); err != nil {
 			return nil, err
 		}
 	}
@@ -58,9 +66,9 @@ func (g *Gate) receiptChannels(ctx context.Context) ([]bundle.ReceiptChannel, er
 }
 
 // receiptBundles tells, for every bundle of a channel that was accepted, how
-// much of it is here.
-func (g *Gate) receiptBundles(ctx context.Context, channel string, left *room) ([]bundle.ReceiptBundle, error) {
-	accepted, err := rowsOf(ctx, g.db.read, func(s scanner) (bundle.ReceiptBundle, error) {
+// much of it is here. Of one whose row cannot be right nothing counts as held.
+func (g *Gate) receiptBundles(ctx context.Context, v *view, channel string, left *room) ([]bundle.ReceiptBundle, error) {
+	accepted, err := rowsOf(ctx, v, func(s scanner) (bundle.ReceiptBundle, error) {
 		b := bundle.ReceiptBundle{State: bundle.HoldsNone}
 		var manifest digestColumn
 		err := s.Scan(&b.Epoch, &b.Serial, &manifest)
@@ -72,12 +80,13 @@ func (g *Gate) receiptBundles(ctx context.Context, channel string, left *room) (
 	}
 	list := []bundle.ReceiptBundle{}
 	for _, b := range accepted {
-		r, err := liveRow(ctx, g.db.read, b.Manifest)
-		if err != nil {
+		r, err := liveRow(ctx, v, b.Manifest)
+		switch {
+		case isRowDamaged(err):
+		case err != nil:
 			return nil, err
-		}
-		if r != nil {
-			if b.State, b.Lacks, err = g.holds(ctx, r, left); err != nil {
+		case r != nil:
+			if b.State, b.Lacks, err = g.holds(ctx, v, r, left); err != nil {
 				return nil, err
 			}
 		}
@@ -120,8 +129,8 @@ func nobodyVouches(err error) bool {
 
 // holds tells how much of a case's content is here. A bundle that nobody vouches
 // for any more counts for nothing.
-func (g *Gate) holds(ctx context.Context, r *row, left *room) (bundle.Holding, []bundle.Piece, error) {
-	v, err := g.bundleOf(ctx, g.db.read, r.ID)
+func (g *Gate) holds(ctx context.Context, q queryer, r *row, left *room) (bundle.Holding, []bundle.Piece, error) {
+	v, err := g.bundleOf(ctx, q, r.ID)
 	if nobodyVouches(err) {
 		return bundle.HoldsNone, nil, nil
 	}
@@ -176,13 +185,19 @@ func (k *receiptKey) SignDigest(_ context.Context, digest [32]byte) ([]byte, err
 	return k.key.Sign(nil, digest[:], crypto.SHA256)
 }
 
+// receiptSigner reads the key that signs receipts, which must be the one that
+// the connected side has enrolled.
 func (g *Gate) receiptSigner() (*receiptKey, error) {
+	enrolment, err := readEnrolment(g.dir)
+	if err != nil {
+		return nil, err
+	}
 	path := filepath.Join(g.dir, dirKeys, fileReceiptKey)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	unusable := problem.New("gate/receipt-key", "%s is no key that signs receipts", path).Hint("bring the folder keys back from a backup")
+	unusable := problem.New("gate/receipt-key", "%s is not the key of receipts that enrol.json names", path).Hint("bring both back from one backup")
 	block, _ := pem.Decode(b)
 	if block == nil {
 		return nil, unusable
@@ -190,6 +205,10 @@ func (g *Gate) receiptSigner() (*receiptKey, error) {
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if err != nil || !ok {
+		return nil, unusable
+	}
+	spki, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil || !bytes.Equal(spki, enrolment.Receipt.SPKI) {
 		return nil, unusable
 	}
 	public, err := signing.NewPublicKey(&key.PublicKey)

@@ -217,7 +217,7 @@ func (g *Gate) admit(ctx context.Context, by Actor, sealed *bundle.Sealed, file 
 		id, err = t.openCase(ctx, by, sealed.Head(), a, file)
 		return err
 	})
-	if err != nil {
+	if !isWrittenDown(err) {
 		id = 0 // what the step had begun is not there
 	}
 	return id, onMedium.bundle, errors.Join(refusal, err)

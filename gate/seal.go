@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -41,6 +43,10 @@ type standing struct {
 	Of   subject       `json:"of"`
 	Says string        `json:"says"` // in short, for people
 	Rows bundle.Digest `json:"rows"`
+
+	// Before is the leaf that said so last, noSeal if none did. Leaves from before
+	// it was written have none.
+	Before *int64 `json:"before,omitzero"`
 }
 
 // rowsOfSubject says which rows a kind of subject has: what they say in short,
@@ -170,6 +176,11 @@ func (t *tx) standings(ctx context.Context) ([]standing, error) {
 		if err != nil {
 			return nil, err
 		}
+		before, err := sealOf(ctx, t, s)
+		if err != nil {
+			return nil, err
+		}
+		now.Before = &before
 		list = append(list, now)
 	}
 	t.changed = nil
@@ -182,8 +193,61 @@ func (t *tx) seal(ctx context.Context, n int64, list []standing) error {
 		if _, err := t.ExecContext(ctx, `INSERT INTO seal (subject, leaf) VALUES (?, ?) ON CONFLICT DO UPDATE SET leaf = excluded.leaf`, s.Of, n); err != nil {
 			return err
 		}
+		if t.sealing == nil {
+			t.sealing = map[subject]int64{}
+		}
+		t.sealing[s.Of] = n
 	}
 	return nil
+}
+
+// newestLeaves knows of each subject the newest leaf that says how it stands:
+// from the log itself when the gate is opened, and from each step since. The
+// table of seals may be ahead of it for a moment, and never behind: whoever puts
+// old rows and an old seal back is found by that.
+type newestLeaves struct {
+	mu sync.Mutex
+	of map[subject]int64
+}
+
+func (n *newestLeaves) raise(later map[subject]int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.of == nil {
+		n.of = map[subject]int64{}
+	}
+	for s, leaf := range later {
+		n.of[s] = max(n.of[s], leaf)
+	}
+}
+
+// leaf is noSeal where none speaks of the subject.
+func (n *newestLeaves) leaf(s subject) int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if leaf, ok := n.of[s]; ok {
+		return leaf
+	}
+	return noSeal
+}
+
+func (n *newestLeaves) all() map[subject]int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.of)
+}
+
+// known is what is certain of the log before something is read: the newest leaf
+// of a subject, and the anchor's head. A view knows them from before it began.
+func (g *Gate) known(q queryer, s subject) (leaf int64) {
+	v, ok := q.(*view)
+	if !ok {
+		return g.newest.leaf(s)
+	}
+	if leaf, ok := v.newest[s]; ok {
+		return leaf
+	}
+	return noSeal
 }
 
 // mostTries bounds how often rows are read again because a step changed them
@@ -193,6 +257,7 @@ const mostTries = 100
 // sealed compares the rows of a subject with what the audit log says of them.
 // The leaf that says so is proven to be in the log.
 func (g *Gate) sealed(ctx context.Context, q queryer, s subject) error {
+	least := g.known(q, s)
 	for range mostTries {
 		before, err := sealOf(ctx, q, s)
 		if err != nil {
@@ -205,6 +270,9 @@ func (g *Gate) sealed(ctx context.Context, q queryer, s subject) error {
 		after, err := sealOf(ctx, q, s)
 		if err != nil {
 			return err
+		}
+		if before < least {
+			return contradiction(standing{Of: s, Says: "entry " + strconv.FormatInt(least, 10)}, now)
 		}
 		if before == after {
 			return g.fits(ctx, q, before, now, rows)
@@ -265,6 +333,15 @@ func standingsOf(record []byte) ([]standing, error) {
 	return l.Stands, nil
 }
 
+const codeContradiction = "audit/contradiction"
+
+// isContradiction tells rows that somebody edited from those that cannot be
+// read.
+func isContradiction(err error) bool {
+	var coded interface{ Code() string }
+	return errors.As(err, &coded) && coded.Code() == codeContradiction
+}
+
 func contradiction(said, now standing) error {
 	says := func(s standing) string {
 		switch {
@@ -275,23 +352,33 @@ func contradiction(said, now standing) error {
 		}
 		return fmt.Sprintf("%s (rows %s)", s.Says, s.Rows.Short())
 	}
-	return problem.New("audit/contradiction", "the database says something else about %s than the audit log: somebody edited it", now.Of).
+	return problem.New(codeContradiction, "the database says something else about %s than the audit log: somebody edited it", now.Of).
 		With("audit log:  "+says(said), "database:   "+says(now)).
 		Hint("stop, keep the data directory as it is, and compare it with the last backup")
 }
 
 // proveLeaf proves that a record is a leaf of the tree whose head the anchor
-// holds; a leaf that is newer, of the tree that the database holds.
+// holds; a leaf that is newer, of the one that the database holds signed, which
+// must go on from the anchor's.
 func (g *Gate) proveLeaf(ctx context.Context, q queryer, n int64, record []byte) error {
+	if g.anchor == nil {
+		return errLogBroken // the data directory is only looked at, and nothing can be proven
+	}
 	size, root := g.anchor.head()
+	if v, ok := q.(*view); ok {
+		size, root = v.size, v.root
+	}
 	hashes := treeHashes{ctx, q}
 	if n >= size {
+		if got, err := tlog.TreeHash(size, hashes); err != nil || got != root {
+			return errors.Join(errLogBroken, err)
+		}
 		var err error
-		if size, err = logSize(ctx, q); err != nil {
+		if size, root, err = g.anchor.signedHead(ctx, q); err != nil {
 			return err
 		}
-		if root, err = tlog.TreeHash(size, hashes); err != nil {
-			return err
+		if n >= size {
+			return errLogBroken
 		}
 	}
 	proof, err := tlog.ProveRecord(size, n, hashes)

@@ -14,7 +14,8 @@ import (
 // network address of a client, or the user at the console.
 type Address string
 
-// attempts remembers failed logins, in memory: a restart forgives. Whoever
+// attempts remembers failed logins, in memory: a restart forgives. Where an
+// account has begun sessions is in the audit log, and known again then. Whoever
 // guesses waits longer and longer at their own address, and so does everybody
 // together, later and less: there an account is still let in where it has
 // logged in before, so that strangers keep nobody out.
@@ -123,6 +124,25 @@ func (a *attempts) forgetOldest() {
 	})
 	for _, l := range all[:(len(all)+9)/10] {
 		delete(a.list, l)
+	}
+}
+
+// typeLogin is how leaves about logins are called, and loginFrom what else they
+// say: a restart forgets where an account belongs no more than what it decided.
+const typeLogin = "account.login"
+
+type loginFrom struct {
+	From Address `json:"from"`
+}
+
+// remember takes over where accounts have begun sessions before, the latest
+// ones if there are too many.
+func (a *attempts) remember(list map[login]time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	latest := slices.SortedFunc(maps.Keys(list), func(l, m login) int { return list[m].Compare(list[l]) })
+	for _, l := range latest[:min(len(latest), maxAttempts/2)] {
+		a.put(l, attempt{last: list[l], known: true})
 	}
 }
 

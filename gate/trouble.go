@@ -78,7 +78,7 @@ func databaseBroken(path string, cause error) error {
 func (g *Gate) trouble(err error) error { return databaseTrouble(g.db.path, err) }
 
 // suffixRescued is added to the name of the database for the copy that is made
-// when the file is gone.
+// when the file is gone, with a number where there is such a copy already.
 const suffixRescued = ".rescued"
 
 // there makes sure that the file that is open is the one in the data directory:
@@ -92,15 +92,31 @@ func (d *database) there() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	copied := d.path + suffixRescued
-	d.rescue.Do(func() {
-		_, d.rescued = d.write.ExecContext(context.Background(), `VACUUM INTO ?`, copied) // whoever asks may be about to end
-	})
+	d.rescue.Do(func() { d.copied, d.rescued = d.copyBeside(context.Background()) }) // whoever asks may be about to end
 	what := problem.New("gate/no-database", "the database was deleted or replaced while the gate ran").With("missing:  " + d.path)
 	if d.rescued != nil {
 		return errors.Join(what.Hint("keep this process running, and bring the newest gate.db back before it ends"), d.rescued)
 	}
-	return what.With("copy:     "+copied).Hint("stop the gate, and move %s to %s", copied, d.path)
+	// SQLite would replay what it left of the lost file into the copy.
+	return what.With("copy:     "+d.copied).Hint("stop the gate, then: rm -f %s %s && mv -f %s %s", shellWord(d.path+"-wal"), shellWord(d.path+"-shm"), shellWord(d.copied), shellWord(d.path))
+}
+
+// shellWord is a path as a shell takes it.
+func shellWord(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
+
+// copyBeside writes all of the database to a new file.
+func (d *database) copyBeside(ctx context.Context) (path string, err error) {
+	path = d.path + suffixRescued
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			break
+		} else if err != nil {
+			return path, err
+		}
+		path = fmt.Sprintf("%s%s-%d", d.path, suffixRescued, n)
+	}
+	_, err = d.write.ExecContext(ctx, `VACUUM INTO ?`, path)
+	return path, err
 }
 
 // checkTables holds the tables, indexes and triggers of a database against

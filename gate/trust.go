@@ -334,19 +334,24 @@ type listCache struct {
 // the audit log says that trust has changed, and then it must be as the log
 // says.
 func (g *Gate) revocations(ctx context.Context) (*signing.Revocations, error) {
-	leaf, err := sealOf(ctx, g.db.read, trustSubject)
-	if err != nil || leaf == noSeal {
-		return nil, err
+	leaf := g.newest.leaf(trustSubject)
+	if leaf == noSeal { // nothing is believed yet, and there may be no rows either
+		return nil, g.sealed(ctx, g.db.read, trustSubject)
 	}
 	g.lists.mu.Lock()
 	defer g.lists.mu.Unlock()
 	if g.lists.leaf == leaf {
 		return g.lists.list, nil
 	}
-	trust, err := g.needTrust(ctx, g.db.read)
+	err := g.snapshot(ctx, func(v *view) error {
+		trust, err := g.needTrust(ctx, v)
+		if err == nil {
+			g.lists.leaf, g.lists.list = leaf, trust.Revocations()
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	g.lists.leaf, g.lists.list = leaf, trust.Revocations()
 	return g.lists.list, nil
 }

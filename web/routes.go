@@ -47,7 +47,7 @@ func apiRoutes() []route {
 		{"GET", apiRoot + "/cases/:id/plan", forActors, inTurnOfPlans((*server).apiPlan)},
 		{"POST", apiRoot + "/cases/:id/release", forActors, (*server).apiRelease},
 		{"GET", apiRoot + "/cases/:id/want", forActors, inTurn((*server).apiWant)},
-		{"POST", apiRoot + "/receipts", forActors, (*server).apiReceipt},
+		{"POST", apiRoot + "/receipts", forActors, inTurn((*server).apiReceipt)},
 		{"POST", apiRoot + "/previews", atConsole, (*server).apiPreview},
 		{"POST", apiRoot + "/verifications", atConsole, (*server).apiVerify},
 		{"GET", apiRoot + "/trust", forActors, (*server).apiTrust},
