@@ -383,7 +383,8 @@ func refusalState(refusal error) (State, bool) {
 // bringContent copies what is not here yet. That may be something of a case
 // that is far beyond that: its disk lost it. Where nothing of what is lacking
 // is in this volume, copied is false and its content is not read. lacks is what
-// other volumes have to bring; as long as there is any, the case waits.
+// other volumes have to bring, which may be what was here and has rotted; as
+// long as there is any, the case waits.
 func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, file string, observe func(Progress)) (copied bool, lacks []bundle.Piece, err error) {
 	r, err := rowOf(ctx, g.db.read, id)
 	if err != nil {
@@ -402,11 +403,16 @@ func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.
 	if err := g.fault("copy:before"); err != nil {
 		return false, nil, err
 	}
-	if err := b.CopyTo(ctx, g.store, observer(observe, id, "copy", m.Totals.Bytes)); err != nil {
+	if err := b.CopyTo(ctx, g.store, bundle.CopyOptions{
+		Observe: observer(observe, id, "copy", m.Totals.Bytes), Proving: lateObserver(observe, id, "prove", m.Totals.Bytes), Known: g.begun.begin(b.Digest(), g.store),
+	}); err != nil {
 		return false, nil, g.copyFailed(ctx, by, r, b, file, err)
 	}
 	if lacks, err = b.StoreLacks(g.store); err != nil {
 		return true, nil, err
+	}
+	if len(lacks) == 0 {
+		g.begun.end(b.Digest())
 	}
 	return true, lacks, g.step(ctx, "verified", func(t *tx) error { return t.noteCopied(ctx, by, r, b, lacks) })
 }

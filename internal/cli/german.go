@@ -231,6 +231,7 @@ func germanCase() []GermanEntry {
 		{"case/decided-already", "Dieselbe Person kann nicht zweimal freigeben.", "jemand anderes gibt frei"},
 		{"case/live", "Namen des Vorgangs sind an einem Ziel gesetzt; ablehnen lässt er sich nicht mehr.", "eine Lieferung bringen, die ihn ersetzt"},
 		{"case/no-review", "Der Vorgang ist noch nicht beurteilt; es gibt noch nichts zu entscheiden.", ""},
+		{"case/not-accepted", "Die Lieferung des Vorgangs wurde nicht angenommen; von ihr ist nichts da, und nichts von ihr kann fehlen.", "packhof-gate show NUMMER  sagt warum"},
 		{"case/not-confirmed", "Niemand hat die Entscheidung bestätigt; also wurde nichts entschieden.", ""},
 		{"case/not-waiting", "Der Vorgang wartet auf keine Entscheidung.", ""},
 		{"case/own", "Niemand entscheidet über das, was er selbst eingebracht hat.", "jemand anderes entscheidet"},
