@@ -457,6 +457,17 @@ func TestANewProgramInspectsOnce(t *testing.T) {
 	}
 }
 
+// TestAClockThatIsWrong: a first trust root that seems to have ended is not
+// taken.
+func TestAClockThatIsWrong(t *testing.T) {
+	l := newLab(t)
+	f := l.forge(nil)
+	l.clock.Advance(10 * 365 * 24 * time.Hour)
+	if _, err := l.gate.InitTrust(t.Context(), gate.Console("root"), f.Root.Bytes, f.Revoked.Bytes); codeOf(err) != "trust/clock" {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestNothingIsLackingOfWhatWasRefused: a case that was never accepted has
 // nothing that could be asked for.
 func TestNothingIsLackingOfWhatWasRefused(t *testing.T) {
