@@ -414,8 +414,8 @@ func (c *copier) finishAssembly(ctx context.Context, a *cas.Assembly, blob Blob,
 	case !errors.As(err, &corrupt):
 		return err
 	}
-	wrong := problem.New("volume/pieces-wrong", "the pieces of the blob %s, which came in several volumes, do not make that blob", blob.Digest).
-		With(corrupt.Evidence()...).Hint("receive the volumes again; one of them is not from the exporter")
+	wrong := problem.New("volume/pieces-wrong", "the segments of the blob %s, which came in several volumes, do not make that blob", blob.Digest).
+		With(corrupt.Evidence()...).Hint("receive all the volumes again; nothing tells which of them is wrong")
 	if list == nil {
 		return errors.Join(wrong, a.Drop())
 	}

@@ -465,9 +465,17 @@ func (g *Gate) copyFailed(ctx context.Context, by Actor, r *row, b *bundle.Bundl
 				return err
 			}
 		}
+		if why.Code == codePiecesWrong {
+			return t.log(ctx, piecesLeaf(by, r, why))
+		}
 		return t.log(ctx, damageLeaf(by, r, file, why))
 	})
 	return errors.Join(failure, err)
+}
+
+// piecesLeaf accuses no file: nothing tells which volume brought what is wrong.
+func piecesLeaf(by Actor, r *row, why *Problem) leaf {
+	return leaf{Actor: by.Name(), Type: "case.damaged", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Said: said("what several volumes brought of a blob does not make it"), Data: why}
 }
 
 func damageLeaf(by Actor, r *row, file string, why *Problem) leaf {
@@ -480,7 +488,10 @@ func isAlone(b *bundle.Bundle) bool {
 	return len(volumes) == 1 && volumes[0].Complete && volumes[0].Count == 1
 }
 
-const codeVolumeDamaged = "volume/damaged"
+const (
+	codeVolumeDamaged = "volume/damaged"
+	codePiecesWrong   = "volume/pieces-wrong"
+)
 
 // namingFile makes damage name its file in the evidence, which every language
 // shows.
@@ -500,7 +511,7 @@ func isDamage(err error, code string) bool {
 	var damaged *bundle.DamagedError
 	var corrupt *cas.CorruptError
 	return errors.As(err, &damaged) || errors.As(err, &corrupt) ||
-		code == codeVolumeDamaged || strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "oci/") || strings.HasPrefix(code, "format/")
+		code == codeVolumeDamaged || code == codePiecesWrong || strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "oci/") || strings.HasPrefix(code, "format/")
 }
 
 // checkSpace refuses before the first byte what cannot fit.

@@ -136,7 +136,7 @@ func bundleEntries() []Entry {
 		{"volume/size-malformed", ExitUsage, "A size of volumes is not in a form that is understood.", ""},
 		{"volume/too-small", ExitUsage, "The size of the volumes leaves no room for content.", ""},
 		{"volume/too-many", ExitUsage, "The size of the volumes makes more of them than a set can have.", ""},
-		{"volume/pieces-wrong", ExitDamaged, "The pieces of a blob that came in several volumes do not make that blob.", ""},
+		{"volume/pieces-wrong", ExitDamaged, "The segments of a blob that came in several volumes do not make that blob.", ""},
 		{"volume/signatures-differ", ExitFailed, "Beside the volumes lie several signatures that name the same key, and nothing tells which is good.", "name the trust root: --trust FOLDER"},
 		{"volume/no-such", ExitUsage, "A volume set has no volume of that number.", ""},
 		{"want/other-bundle", ExitUsage, "A want list is about another bundle.", "packhof resend --want FILE"},

@@ -94,7 +94,7 @@ func germanBundle() []GermanEntry {
 		{"volume/size-malformed", "Die Größe der Teile ist nicht so geschrieben, dass sie verstanden wird.", ""},
 		{"volume/too-small", "Die Größe der Teile lässt keinen Platz für Inhalt.", ""},
 		{"volume/too-many", "Bei dieser Größe entstünden mehr Teile, als eine Lieferung haben kann.", ""},
-		{"volume/pieces-wrong", "Die Stücke eines Blobs, die in mehreren Datenträgerteilen kamen, ergeben diesen Blob nicht.", "die Teile noch einmal annehmen; eines ist nicht vom Absender"},
+		{"volume/pieces-wrong", "Die Stücke eines Blobs, die in mehreren Datenträgerteilen kamen, ergeben diesen Blob nicht.", "alle Teile noch einmal annehmen; welches nicht stimmt, ist nicht zu erkennen"},
 		{"volume/signatures-differ", "Neben den Teilen liegen mehrere Signaturen, die denselben Schlüssel nennen; welche gilt, sagt hier niemand.", "den Vertrauensanker nennen: --trust ORDNER"},
 		{"volume/no-such", "Einen Datenträgerteil dieser Nummer hat die Sendung nicht.", ""},
 		{"bundle/incomplete-graph", "Etwas, das ein Artefakt braucht, ist nicht in der Lieferung.", "die Lieferung neu erstellen lassen"},
