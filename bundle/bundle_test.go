@@ -372,7 +372,7 @@ func TestT08BlobOver4GiB(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := newStore(t).Lazy()
-	if err := b.CopyTo(t.Context(), store, nil); err != nil {
+	if err := b.CopyTo(t.Context(), store, bundle.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if there, err := store.Has(digest, size); err != nil || !there {

@@ -5,32 +5,56 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 )
 
+// CopyOptions tell of a copy while it goes on. All of them may be nil.
+type CopyOptions struct {
+	Observe func(n int64) // told of every run of bytes that is copied, or was there
+	Proving func(n int64) // told of every run that is read to prove what this copy did not bring
+	Known   Proofs        // told of every blob that is proven; what it knows is not read again for that
+}
+
+// Proofs remembers the blobs of a store that are proven, as long as they last.
+// It is safe for use by several goroutines.
+type Proofs interface {
+	Add(d Digest)
+	Has(d Digest) bool
+}
+
 // CopyTo brings every blob into the store and proves what Check proves,
 // reading each byte once: nothing comes under its name before it is whole and
 // the right one. Blobs that the store has already are proven there, and brought
-// anew when they have rotted, so a copy that was interrupted goes on. Pieces of
-// blobs that other volumes hold the rest of wait in the store's assemblies.
-// observe, when given, is told of every piece, those that were there included.
+// anew when they have rotted, so a copy that was interrupted goes on. Segments
+// of blobs that other volumes hold the rest of wait in the store's assemblies.
 //
-// The medium is only read. Whether all of the bundle is there afterwards,
-// StoreLacks tells.
-func (b *Bundle) CopyTo(ctx context.Context, store *cas.Store, observe func(n int64)) error {
+// What this copy did not bring is read and proven as soon as nothing of the
+// bundle is lacking by its name, on all cores: what has rotted is dropped then,
+// and lacks. So when StoreLacks tells of nothing afterwards, every byte of the
+// bundle was held against its digest.
+//
+// The medium is only read.
+func (b *Bundle) CopyTo(ctx context.Context, store *cas.Store, o CopyOptions) error {
+	if o.Known == nil {
+		o.Known = &provenNow{blobs: map[Digest]bool{}}
+	}
 	copied := b.copyBlobs
 	if b.sealed.volumes != nil {
 		copied = b.copyVolumes
 	}
-	if err := copied(ctx, store, observe); err != nil {
+	if err := copied(ctx, store, o); err != nil {
 		return err
 	}
-	if err := b.finishAssemblies(ctx, store); err != nil {
+	if err := b.finishAssemblies(ctx, store, o.Known); err != nil {
 		return err
 	}
 	if err := store.SyncAll(); err != nil {
+		return err
+	}
+	if err := b.proveHeld(ctx, store, o); err != nil {
 		return err
 	}
 	content := StoreContent(store)
@@ -42,6 +66,56 @@ func (b *Bundle) CopyTo(ctx context.Context, store *cas.Store, observe func(n in
 		return err
 	}
 	return checkGraph(b.manifest, content)
+}
+
+// provenNow is what a single copy has proven.
+type provenNow struct {
+	mu    sync.Mutex
+	blobs map[Digest]bool
+}
+
+// Add implements Proofs.
+func (p *provenNow) Add(d Digest) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.blobs[d] = true
+}
+
+// Has implements Proofs.
+func (p *provenNow) Has(d Digest) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.blobs[d]
+}
+
+// proveHeld reads what the store had before: all of it once nothing is lacking,
+// and before that the metadata, which the graph is checked by.
+func (b *Bundle) proveHeld(ctx context.Context, store *cas.Store, o CopyOptions) error {
+	blobs := b.manifest.Blobs
+	lacks, err := b.StoreLacks(store)
+	if err != nil {
+		return err
+	}
+	observe := inTurn(o.Proving)
+	if len(lacks) > 0 {
+		blobs, observe = metadataOf(b.manifest, 1), nil
+	}
+	var known int64
+	var steps []func(context.Context) error
+	for _, blob := range blobs {
+		if o.Known.Has(blob.Digest) {
+			known += blob.Size
+			continue
+		}
+		steps = append(steps, func(ctx context.Context) error {
+			_, err := soundBlob(ctx, store, blob, o.Known, observe)
+			return err
+		})
+	}
+	if observe != nil && len(steps) > 0 {
+		observe(known)
+	}
+	return runInOrder(ctx, 0, steps)
 }
 
 // waitFrom is the size from which a blob is worth a wait for the disk of its
@@ -57,9 +131,9 @@ func ingest(store *cas.Store, size int64) (*cas.Ingest, error) {
 	return store.Ingest()
 }
 
-func (b *Bundle) copyBlobs(ctx context.Context, store *cas.Store, observe func(int64)) error {
+func (b *Bundle) copyBlobs(ctx context.Context, store *cas.Store, o CopyOptions) error {
 	for _, blob := range b.manifest.Blobs {
-		if there, err := haveBlob(ctx, store, blob, observe); err != nil || there {
+		if there, err := haveBlob(ctx, store, blob, o); err != nil || there {
 			if err != nil {
 				return err
 			}
@@ -69,8 +143,8 @@ func (b *Bundle) copyBlobs(ctx context.Context, store *cas.Store, observe func(i
 		if err != nil {
 			return err
 		}
-		c := copier{store: store}
-		err = c.whole(ctx, r, blob, observe)
+		c := copier{store: store, known: o.Known, observe: o.Observe}
+		err = c.whole(ctx, r, blob)
 		if err := errors.Join(err, r.Close()); err != nil {
 			return err
 		}
@@ -78,32 +152,48 @@ func (b *Bundle) copyBlobs(ctx context.Context, store *cas.Store, observe func(i
 	return nil
 }
 
-func haveBlob(ctx context.Context, store *cas.Store, blob Blob, observe func(int64)) (bool, error) {
-	there, err := soundBlob(ctx, store, blob)
-	if there && observe != nil {
-		observe(blob.Size)
+func haveBlob(ctx context.Context, store *cas.Store, blob Blob, o CopyOptions) (bool, error) {
+	there, err := soundBlob(ctx, store, blob, o.Known, nil)
+	if there && o.Observe != nil {
+		o.Observe(blob.Size)
 	}
 	return there, err
 }
 
-// soundBlob tells whether the store has the blob, every byte of it.
-func soundBlob(ctx context.Context, store *cas.Store, blob Blob) (bool, error) {
+// soundBlob tells whether the store has the blob, every byte of it. What has
+// rotted is dropped.
+func soundBlob(ctx context.Context, store *cas.Store, blob Blob, known Proofs, observe func(int64)) (bool, error) {
 	there, err := store.Has(blob.Digest, blob.Size)
 	if err != nil || !there {
 		return false, err
 	}
-	rotten, err := store.DropIfRotten(ctx, blob.Digest)
-	return !rotten, err
+	rotten, err := store.DropIfRotten(ctx, blob.Digest, counted(observe))
+	if err != nil || rotten {
+		return false, err
+	}
+	known.Add(blob.Digest)
+	return true, nil
+}
+
+// counted is a writer that only tells how much it was given.
+type counted func(n int64)
+
+// Write implements io.Writer.
+func (c counted) Write(p []byte) (int, error) {
+	if c != nil {
+		c(int64(len(p)))
+	}
+	return len(p), nil
 }
 
 // copyVolumes copies the entries of each volume in their order.
-func (b *Bundle) copyVolumes(ctx context.Context, store *cas.Store, observe func(int64)) error {
+func (b *Bundle) copyVolumes(ctx context.Context, store *cas.Store, o CopyOptions) error {
 	for _, v := range b.sealed.volumes {
 		listed, sums, err := v.listedSums()
 		if err != nil {
 			return err
 		}
-		c := &copier{store: store, volume: v, manifest: b.manifest, observe: observe}
+		c := &copier{store: store, volume: v, manifest: b.manifest, known: o.Known, observe: o.Observe}
 		if err := c.entries(ctx, listed, sums); err != nil {
 			return err
 		}
@@ -116,6 +206,7 @@ type copier struct {
 	store    *cas.Store
 	volume   *volume
 	manifest *Manifest
+	known    Proofs
 	observe  func(int64)
 }
 
@@ -183,7 +274,7 @@ func (c *copier) hasAlready(ctx context.Context, p plannedEntry) (bool, error) {
 	if p.Offset > 0 {
 		return c.store.Has(p.blob.Digest, p.blob.Size)
 	}
-	return soundBlob(ctx, c.store, p.blob)
+	return soundBlob(ctx, c.store, p.blob, c.known, nil)
 }
 
 // joins tells whether pieces are all of their blob, one behind the other.
@@ -215,6 +306,14 @@ func (c *copier) stream(ctx context.Context, pieces []plannedEntry, listed []ent
 	var corrupt *cas.CorruptError
 	if errors.As(err, &corrupt) {
 		return c.volume.mismatch(listed[0], blob.Digest, corrupt.Got)
+	}
+	return c.proven(blob, err)
+}
+
+// proven remembers a blob that has its name without an error.
+func (c *copier) proven(blob Blob, err error) error {
+	if err == nil {
+		c.known.Add(blob.Digest)
 	}
 	return err
 }
@@ -251,7 +350,7 @@ func (c *copier) assemble(ctx context.Context, pieces []plannedEntry, listed []e
 	if err := c.keepAll(ctx, a, pieces, list, listed, sums); err != nil {
 		return errors.Join(err, a.Close())
 	}
-	return finishAssembly(ctx, a, blob, list)
+	return c.finishAssembly(ctx, a, blob, list)
 }
 
 // keepEvery is how much is copied between two waits for the disk: pieces may be
@@ -304,14 +403,19 @@ func (c *copier) chunks(blob Blob) (*ChunkList, error) {
 
 // finishAssembly names a blob whose pieces are all there. When they do not make
 // the blob, those that the signed chunk list proves stay.
-func finishAssembly(ctx context.Context, a *cas.Assembly, blob Blob, list *ChunkList) error {
+func (c *copier) finishAssembly(ctx context.Context, a *cas.Assembly, blob Blob, list *ChunkList) error {
+	whole := a.Whole()
 	err := a.Finish(ctx)
 	var corrupt *cas.CorruptError
-	if !errors.As(err, &corrupt) {
+	switch {
+	case err == nil && whole:
+		c.known.Add(blob.Digest)
+		return nil
+	case !errors.As(err, &corrupt):
 		return err
 	}
-	wrong := problem.New("volume/pieces-wrong", "the pieces of the blob %s, which came in several volumes, do not make that blob", blob.Digest).
-		With(corrupt.Evidence()...).Hint("receive the volumes again; one of them is not from the exporter")
+	wrong := problem.New("volume/pieces-wrong", "the segments of the blob %s, which came in several volumes, do not make that blob", blob.Digest).
+		With(corrupt.Evidence()...).Hint("receive all the volumes again; nothing tells which of them is wrong")
 	if list == nil {
 		return errors.Join(wrong, a.Drop())
 	}
@@ -320,7 +424,7 @@ func finishAssembly(ctx context.Context, a *cas.Assembly, blob Blob, list *Chunk
 
 // finishAssemblies names blobs whose pieces had all come, and whose proof was
 // interrupted.
-func (b *Bundle) finishAssemblies(ctx context.Context, store *cas.Store) error {
+func (b *Bundle) finishAssemblies(ctx context.Context, store *cas.Store, known Proofs) error {
 	for _, blob := range b.manifest.Blobs {
 		there, err := store.Has(blob.Digest, blob.Size)
 		if err != nil {
@@ -334,7 +438,7 @@ func (b *Bundle) finishAssemblies(ctx context.Context, store *cas.Store) error {
 		} else if len(gaps) > 0 {
 			continue
 		}
-		c := copier{store: store, manifest: b.manifest}
+		c := copier{store: store, manifest: b.manifest, known: known}
 		list, err := c.chunks(blob)
 		if err != nil {
 			return err
@@ -343,7 +447,7 @@ func (b *Bundle) finishAssemblies(ctx context.Context, store *cas.Store) error {
 		if err != nil {
 			return err
 		}
-		if err := finishAssembly(ctx, a, blob, list); err != nil {
+		if err := c.finishAssembly(ctx, a, blob, list); err != nil {
 			return err
 		}
 	}
@@ -361,15 +465,15 @@ func (c *copier) prove(ctx context.Context, into io.Writer, p plannedEntry, list
 }
 
 // whole copies a blob from one reader.
-func (c *copier) whole(ctx context.Context, r io.Reader, blob Blob, observe func(int64)) error {
+func (c *copier) whole(ctx context.Context, r io.Reader, blob Blob) error {
 	in, err := ingest(c.store, blob.Size)
 	if err != nil {
 		return err
 	}
-	if _, err := pump(ctx, in, r, observe); err != nil {
+	if _, err := pump(ctx, in, r, c.observe); err != nil {
 		return errors.Join(err, in.Abort())
 	}
-	return in.Commit(ctx, blob.Digest, blob.Size, "blob "+blob.Digest.String())
+	return c.proven(blob, in.Commit(ctx, blob.Digest, blob.Size, "blob "+blob.Digest.String()))
 }
 
 // StoreLacks lists what of the bundle the store has not: blobs, or runs of

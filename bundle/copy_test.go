@@ -32,7 +32,7 @@ func copyTo(ctx context.Context, f *testkit.Forged, volume []byte, store *cas.St
 	if err != nil {
 		return err
 	}
-	return b.CopyTo(ctx, store, nil)
+	return b.CopyTo(ctx, store, bundle.CopyOptions{})
 }
 
 // names lists what lies in a store under a name, and what is on its way.
@@ -75,7 +75,7 @@ func TestCopyToBringsEveryBlobOnce(t *testing.T) {
 	b := genuine(t, f)
 	for round := range 2 {
 		var seen int64
-		if err := b.CopyTo(t.Context(), store, func(n int64) { seen += n }); err != nil {
+		if err := b.CopyTo(t.Context(), store, bundle.CopyOptions{Observe: func(n int64) { seen += n }}); err != nil {
 			t.Fatal(err)
 		}
 		if seen != f.Manifest.Totals.Bytes {
@@ -98,7 +98,7 @@ func TestCopyToBringsEveryBlobOnce(t *testing.T) {
 	if err := fromStore.Check(t.Context(), nil); err != nil {
 		t.Errorf("opened from the store: %v", err)
 	}
-	if err := fromStore.CopyTo(t.Context(), newStore(t), nil); err != nil {
+	if err := fromStore.CopyTo(t.Context(), newStore(t), bundle.CopyOptions{}); err != nil {
 		t.Errorf("copied from the store: %v", err)
 	}
 }
@@ -127,14 +127,14 @@ func TestCopyToGoesOn(t *testing.T) {
 	store := newStore(t)
 	ctx, stop := context.WithCancel(t.Context())
 	b := genuine(t, f)
-	if err := b.CopyTo(ctx, store, func(int64) { stop() }); !errors.Is(err, context.Canceled) {
+	if err := b.CopyTo(ctx, store, bundle.CopyOptions{Observe: func(int64) { stop() }}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("stopped in the middle: %v", err)
 	}
 	before, ingest := names(t, store)
 	if before >= len(f.Manifest.Blobs) || ingest != 0 {
 		t.Fatalf("after the stop: %d blobs, %d unfinished", before, ingest)
 	}
-	if err := b.CopyTo(t.Context(), store, nil); err != nil {
+	if err := b.CopyTo(t.Context(), store, bundle.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if after, _ := names(t, store); after != len(f.Manifest.Blobs) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -190,6 +191,67 @@ func TestWhereSegmentsAreCut(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.pieces, got); diff != "" {
 			t.Errorf("%d bytes (-want +got):\n%s", c.size, diff)
+		}
+	}
+}
+
+// TestTooManyVolumes cuts a blob so that a set has all the volumes that it can
+// have, and one more.
+func TestTooManyVolumes(t *testing.T) {
+	blob := cas.DigestOf([]byte("x"))
+	for volumes, want := range map[int64]string{MaxVolumes: "", MaxVolumes + 1: "volume/too-many"} {
+		m := &Manifest{Blobs: []Blob{{Digest: blob, Size: volumes * blockSize, Role: RoleContent}}}
+		set := &SetPlan{manifest: m, limits: []int64{leastWith(t, m)}}
+		info, err := set.spread(allContent(m), 0)
+		if code(err) != want || err == nil && int64(info.Count) != volumes {
+			t.Errorf("%d volumes: %v", volumes, err)
+		}
+	}
+}
+
+// leastWith is the size of a volume that holds one block of content.
+func leastWith(t *testing.T, m *Manifest) int64 {
+	t.Helper()
+	for limit := int64(blockSize); limit < 1<<20; limit += blockSize {
+		one := &Manifest{Blobs: []Blob{{Digest: m.Blobs[0].Digest, Size: 2 * blockSize, Role: RoleContent}}}
+		set := &SetPlan{manifest: one, limits: []int64{limit}}
+		if info, err := set.spread(allContent(one), 0); err == nil && info.Count == 2 {
+			return limit
+		}
+	}
+	t.Fatal("no volume is large enough")
+	return 0
+}
+
+// TestTooManyFiles: the index of a tree has a size to keep.
+func TestTooManyFiles(t *testing.T) {
+	for n, want := range map[int]string{1: "", 40_000: "artifact/too-many-files"} {
+		tree := &Tree{have: map[Digest]bool{}}
+		part := OCIDescriptor{MediaType: TypeOCIManifest, Digest: cas.DigestOf([]byte("part")), Size: 1}
+		if err := tree.addIndex(Files, slices.Repeat([]OCIDescriptor{part}, n)); code(err) != want {
+			t.Errorf("%d parts: %v", n, err)
+		}
+	}
+}
+
+// TestJoinedVolumesShareTheirHead: a folder may hold thousands of them, each
+// with a manifest of many megabytes.
+func TestJoinedVolumesShareTheirHead(t *testing.T) {
+	read := func() *Sealed {
+		head := Head{Manifest: []byte("manifest"), Roots: []TrustDocument{{Version: 1, Bytes: []byte("root")}}, Revocations: TrustDocument{Version: 1, Bytes: []byte("list")}}
+		return &Sealed{head: head, volumes: []*volume{{head: head}}}
+	}
+	all := read()
+	for range 3 {
+		joined, err := all.Join(read())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = joined
+	}
+	for i, v := range all.volumes {
+		if &v.head.Manifest[0] != &all.head.Manifest[0] || &v.head.Roots[0].Bytes[0] != &all.head.Roots[0].Bytes[0] || &v.head.Revocations.Bytes[0] != &all.head.Revocations.Bytes[0] {
+			t.Errorf("volume %d has a head of its own", i+1)
 		}
 	}
 }

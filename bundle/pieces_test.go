@@ -64,7 +64,7 @@ func TestKeptIsNotHeld(t *testing.T) {
 		t.Errorf("what was not proven is held: lacks %v, %v", lacks, err)
 	}
 	// Any volume that has something to bring has it finished.
-	if err := onlyBundle(t, f, paths[0]).CopyTo(t.Context(), store, nil); err != nil {
+	if err := onlyBundle(t, f, paths[0]).CopyTo(t.Context(), store, bundle.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if there, err := store.Has(large.Digest, large.Size); err != nil || !there {
@@ -84,7 +84,7 @@ func TestForgedPieces(t *testing.T) {
 		if err != nil {
 			t.Fatalf("before the last volume: %v", err)
 		}
-		err = onlyBundle(t, f, path).CopyTo(t.Context(), store, nil)
+		err = onlyBundle(t, f, path).CopyTo(t.Context(), store, bundle.CopyOptions{})
 	}
 	if codeOf(err) != "volume/pieces-wrong" {
 		t.Fatalf("a forged piece: %v", err)
@@ -93,7 +93,7 @@ func TestForgedPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		if err := onlyBundle(t, f, path).CopyTo(t.Context(), store, nil); err != nil {
+		if err := onlyBundle(t, f, path).CopyTo(t.Context(), store, bundle.CopyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestForgedChunks(t *testing.T) {
 	paths := written(t, f, t.TempDir(), bundle.SetOptions{Limits: []int64{100 << 20}})
 	forgePiece(t, paths[0])
 	store := newStore(t)
-	err = onlyBundle(t, f, paths[0]).CopyTo(t.Context(), store, nil)
+	err = onlyBundle(t, f, paths[0]).CopyTo(t.Context(), store, bundle.CopyOptions{})
 	if codeOf(err) != "volume/damaged" {
 		t.Errorf("a forged chunk: %v", err)
 	}

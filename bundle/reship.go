@@ -5,18 +5,25 @@ import (
 	"slices"
 
 	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/signing"
 )
 
 // Reship plans to write what these volumes hold as another volume set, with all
 // their signatures: split, joined, or with signatures that came later. Nothing
 // is vouched for by it; blobs are hashed on their way. Sets that are not whole
 // refuse with volume/not-complete.
-func (s *Sealed) Reship(limits []int64) (*SetPlan, Content, error) {
+//
+// root chooses between signatures where IsAmbiguous; without one, such volumes
+// refuse with volume/signatures-differ: the good one must not get lost.
+func (s *Sealed) Reship(limits []int64, root *signing.Root) (*SetPlan, Content, error) {
 	m, err := parseManifest(s.head.Manifest)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := s.checkVolumes(m); err != nil {
+		return nil, nil, err
+	}
+	if err := s.settle(root); err != nil {
 		return nil, nil, err
 	}
 	if err := s.checkSignatureNames(); err != nil {

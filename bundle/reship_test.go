@@ -2,6 +2,7 @@ package bundle_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/testkit"
+	"github.com/packhof/packhof/signing"
 )
 
 // reshipped writes what is in a folder as another set.
@@ -21,7 +25,7 @@ func reshipped(t *testing.T, from, to string, limits []int64) {
 	}
 	sealed := found.Bundles[0]
 	defer sealed.Close()
-	set, content, err := sealed.Reship(limits)
+	set, content, err := sealed.Reship(limits, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +90,7 @@ func TestSplitAndJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer found.Bundles[0].Close()
-	if _, _, err := found.Bundles[0].Reship(nil); codeOf(err) != "volume/not-complete" {
+	if _, _, err := found.Bundles[0].Reship(nil, nil); codeOf(err) != "volume/not-complete" {
 		t.Errorf("a set with a hole was joined: %v", err)
 	}
 }
@@ -108,6 +112,57 @@ func TestJoinFoldsSignaturesIn(t *testing.T) {
 	}
 }
 
+// TestJoinKeepsTheGoodSignature: a false signature that names the same key and
+// lies first does not take its place, with a trust root; without one, nothing
+// is joined.
+func TestJoinKeepsTheGoodSignature(t *testing.T) {
+	f := spreadBundle(t, 3000)
+	other := testkit.Forge(t, func(m *bundle.Manifest) { m.Note = "another" })
+	late := f.Head.Signatures[0]
+	false1 := bytes.Replace(late.Bytes, signatureValue(t, late.Bytes), signatureValue(t, other.Head.Signatures[0].Bytes), 1)
+	f.Head.Signatures = nil
+	dir := t.TempDir()
+	written(t, f, dir, bundle.SetOptions{})
+	for name, b := range map[string][]byte{"a": false1, "b": late.Bytes} {
+		if err := os.WriteFile(filepath.Join(dir, "plant-7-000001."+name+".sigstore.json"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		root *signing.Root
+		code string
+	}{
+		"no root":      {nil, "volume/signatures-differ"},
+		"another root": {anotherRoot(t), "volume/signatures-differ"},
+		"the root":     {f.Trust.Root(), ""},
+	} {
+		found, err := bundle.Find(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sealed := found.Bundles[0]
+		if !sealed.IsAmbiguous() {
+			t.Errorf("%s: nothing is to be chosen", name)
+		}
+		set, content, err := sealed.Reship(nil, c.root)
+		if codeOf(err) != c.code {
+			t.Errorf("%s: %v, want %q", name, err, c.code)
+		}
+		if c.code == "" {
+			to := t.TempDir()
+			if _, err := set.WriteTo(t.Context(), to, content, bundle.SetWriteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(f.Volume, filesOf(t, to)["plant-7-000001.tar"]) {
+				t.Errorf("%s: the good signature is lost", name)
+			}
+		}
+		if err := sealed.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestVolumeSizes(t *testing.T) {
 	for text, want := range map[string][]int64{
 		"4GiB-1": {4<<30 - 1}, "fat32": {4<<30 - 1}, "FAT32": {4<<30 - 1}, "700MB": {700e6}, "8589934592": {8 << 30}, "1 k": {1024},
@@ -121,5 +176,77 @@ func TestVolumeSizes(t *testing.T) {
 		if got, err := bundle.ParseVolumeSizes(text); codeOf(err) != "volume/size-malformed" {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
+	}
+}
+
+// anotherRoot is a trust root that knows nobody who signs here.
+func anotherRoot(t *testing.T) *signing.Root {
+	t.Helper()
+	signer, err := testkit.NewSigner("somebody else")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rootOf(t, signer, signing.Channel{Name: "plant-7", Epoch: 1})
+}
+
+// rootOf is a first trust root by one key, with one channel.
+func rootOf(t *testing.T, signer signing.Signer, channel signing.Channel) *signing.Root {
+	t.Helper()
+	raw, err := signing.NewRoot(t.Context(), signing.RootParams{
+		Signer: signer, Owner: "release@example", Channels: []signing.Channel{channel},
+		Now: testkit.Noon(), Expires: testkit.Noon().AddDate(3, 0, 0), KeyNotAfter: testkit.Noon().AddDate(3, 0, 0),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := signing.ParseRoot(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// TestNamesThatTheChannelMayNotCarry: the root says how names have to begin.
+func TestNamesThatTheChannelMayNotCarry(t *testing.T) {
+	for prefix, code := range map[string]string{"models/": "bundle/name-not-allowed", "not": ""} {
+		f := testkit.Forge(t, nil)
+		root := rootOf(t, f.Signer, signing.Channel{Name: "plant-7", Epoch: 1, Prefixes: []string{prefix}})
+		f.Root = bundle.TrustDocument{Version: 1, Bytes: root.Bytes()}
+		f.Manifest.TrustRoot = bundle.Versioned{Version: 1, Digest: cas.DigestOf(root.Bytes())}
+		var err error
+		if f.Trust, err = signing.NewTrust(root, nil).UpdateRevocations(f.Revoked.Bytes, testkit.Noon()); err != nil {
+			t.Fatal(err)
+		}
+		manifest, err := bundle.EncodeManifest(f.Manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Seal(t.Context(), manifest); err != nil {
+			t.Fatal(err)
+		}
+		if err := check(f, f.Volume); codeOf(err) != code {
+			t.Errorf("names that begin with %q: %v, want %q", prefix, err, code)
+		}
+	}
+}
+
+// TestVolumesThatDoNotGoTogether: the same manifest with other trust documents,
+// and a folder that holds too much.
+func TestVolumesThatDoNotGoTogether(t *testing.T) {
+	f := spreadBundle(t, 3000)
+	one, two, crowd := t.TempDir(), t.TempDir(), t.TempDir()
+	written(t, f, one, bundle.SetOptions{})
+	f.Head.Revocations.Bytes = append(bytes.Clone(f.Head.Revocations.Bytes), '\n')
+	written(t, f, two, bundle.SetOptions{})
+	if _, err := bundle.Find(one, two); codeOf(err) != "volume/head-differs" {
+		t.Errorf("%v", err)
+	}
+	for n := range 10_001 {
+		if err := os.WriteFile(filepath.Join(crowd, fmt.Sprint(n)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := bundle.Find(crowd); codeOf(err) != "volume/crowded" {
+		t.Errorf("%v", err)
 	}
 }

@@ -45,18 +45,41 @@ func Find(paths ...string) (_ *Found, err error) {
 			return nil, err
 		}
 	}
-	return f.found()
+	return f.found(), nil
 }
 
 type finder struct {
-	volumes    []*Sealed
+	opened     []*Sealed // every volume alone
+	bundles    []*Sealed
+	place      map[Digest]int // of a manifest in bundles
 	signatures [][]byte
 	damaged    []error
 }
 
+// add puts a volume to the others of its bundle as soon as it is met: a folder
+// may hold thousands, and their heads are large and the same.
+func (f *finder) add(v *Sealed) error {
+	f.opened = append(f.opened, v)
+	digest := v.head.Digest()
+	i, known := f.place[digest]
+	if !known {
+		if f.place == nil {
+			f.place = map[Digest]int{}
+		}
+		f.place[digest] = len(f.bundles)
+		f.bundles = append(f.bundles, v)
+		return nil
+	}
+	joined, err := f.bundles[i].Join(v)
+	if err == nil {
+		f.bundles[i] = joined
+	}
+	return err
+}
+
 func (f *finder) close() error {
 	var errs []error
-	for _, v := range f.volumes {
+	for _, v := range f.opened {
 		errs = append(errs, v.Close())
 	}
 	return errors.Join(errs...)
@@ -74,7 +97,9 @@ func (f *finder) look(path string) error {
 	if s == nil {
 		return err
 	}
-	f.volumes = append(f.volumes, s) // what is wrong with it, Verify tells
+	if err := f.add(s); err != nil { // what is wrong with it, Verify tells
+		return err
+	}
 	return f.beside(path)
 }
 
@@ -148,7 +173,9 @@ func (f *finder) folder(dir string) error {
 			f.damaged = append(f.damaged, err)
 			continue
 		}
-		f.volumes = append(f.volumes, s)
+		if err := f.add(s); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -192,32 +219,19 @@ func readAtMost(path string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// found groups the volumes by bundle.
-func (f *finder) found() (*Found, error) {
-	found := &Found{Damaged: f.damaged}
-	for _, v := range f.volumes {
-		digest := v.head.Digest()
-		i := slices.IndexFunc(found.Bundles, func(s *Sealed) bool { return s.head.Digest() == digest })
-		if i < 0 {
-			found.Bundles = append(found.Bundles, v)
-			continue
-		}
-		joined, err := found.Bundles[i].Join(v)
-		if err != nil {
-			return nil, err
-		}
-		found.Bundles[i] = joined
-	}
-	for _, s := range found.Bundles {
+// found gives the bundles, with the signatures that lay beside them.
+func (f *finder) found() *Found {
+	for _, s := range f.bundles {
 		for _, b := range f.signatures {
 			s.AddSignature(b)
 		}
 	}
-	return found, nil
+	return &Found{Bundles: f.bundles, Damaged: f.damaged}
 }
 
 // Join puts the volumes of two Sealed of the same bundle together, with the
-// union of their signatures. Both stay open until the result is closed.
+// union of their signatures. Both stay open until the result is closed. What of
+// their heads is the same, and large, they share from then on.
 func (s *Sealed) Join(other *Sealed) (*Sealed, error) {
 	if s.head.Digest() != other.head.Digest() {
 		return nil, problem.New("volume/foreign", "%s belongs to another bundle than %s", other.name, s.name).
@@ -227,12 +241,26 @@ func (s *Sealed) Join(other *Sealed) (*Sealed, error) {
 		return nil, problem.New("volume/head-differs", "%s and %s are volumes of one bundle and bring different trust documents", s.name, other.name).
 			Hint("leave out the one that is not from the exporter")
 	}
-	joined := &Sealed{name: s.name, head: s.head, volumes: slices.Concat(s.volumes, other.volumes), spare: slices.Concat(s.spare, other.spare)}
+	other.shareHead(&s.head)
+	joined := &Sealed{name: s.name, head: s.head, volumes: slices.Concat(s.volumes, other.volumes), spare: slices.Clone(s.spare)}
 	joined.head.Signatures = slices.Clone(s.head.Signatures)
 	for _, sig := range other.head.Signatures {
 		joined.addSignature(sig)
 	}
+	for _, sig := range other.spare {
+		joined.keepSpare(sig)
+	}
 	return joined, nil
+}
+
+// shareHead lets go of a manifest and trust documents that are the same as
+// those of another head.
+func (s *Sealed) shareHead(h *Head) {
+	share := func(mine *Head) { mine.Manifest, mine.Roots, mine.Revocations = h.Manifest, h.Roots, h.Revocations }
+	share(&s.head)
+	for _, v := range s.volumes {
+		share(&v.head)
+	}
 }
 
 func sameTrust(a, b *Head) bool {
@@ -256,17 +284,49 @@ func (s *Sealed) addSignature(sig Signature) {
 		if x.Key != sig.Key {
 			continue
 		}
-		if !bytes.Equal(x.Bytes, sig.Bytes) && len(s.spare) < maxBeside {
-			s.spare = append(s.spare, sig)
+		if !bytes.Equal(x.Bytes, sig.Bytes) {
+			s.keepSpare(sig)
 		}
 		return
 	}
 	if len(s.head.Signatures) >= signing.MaxSignatures {
-		s.spare = append(s.spare, sig)
+		s.keepSpare(sig)
 		return
 	}
 	s.head.Signatures = append(s.head.Signatures, sig)
 	sortHead(&s.head)
+}
+
+func (s *Sealed) keepSpare(sig Signature) {
+	if len(s.spare) < maxBeside {
+		s.spare = append(s.spare, sig)
+	}
+}
+
+// IsAmbiguous tells whether there is more than one signature by what names the
+// same key, or more of them than there is room for: only a trust root tells
+// which of them count.
+func (s *Sealed) IsAmbiguous() bool { return len(s.spare) > 0 }
+
+// settle chooses the signatures that count, for somebody who writes them down
+// without judging the bundle. root may be nil where nothing is to be chosen.
+func (s *Sealed) settle(root *signing.Root) error {
+	unsettled := func(sig Signature) bool {
+		parsed, err := signing.ParseBundle(sig.Bytes)
+		if err != nil || root == nil {
+			return true
+		}
+		_, known := root.Key(parsed.Claims())
+		return !known && slices.ContainsFunc(s.head.Signatures, func(x Signature) bool { return x.Key == sig.Key })
+	}
+	if i := slices.IndexFunc(s.spare, unsettled); i >= 0 {
+		return problem.New("volume/signatures-differ", "beside %s lie several signatures that name the same key, or more than there is room for", s.name).
+			With("key:  " + s.spare[i].Key).Hint("name the trust root that knows the key: --trust FOLDER; or take the file away that is no signature of that key")
+	}
+	if root != nil && len(s.spare) > 0 {
+		s.preferGood(root)
+	}
+	return nil
 }
 
 // preferGood puts signatures that verify in the place of others that only name

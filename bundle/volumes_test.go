@@ -160,7 +160,7 @@ func TestVolumesInAnyOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // a second time it is all there
-				if err := b.CopyTo(t.Context(), store, nil); err != nil {
+				if err := b.CopyTo(t.Context(), store, bundle.CopyOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -277,7 +277,7 @@ func TestDamageInAVolumeIsPlaced(t *testing.T) {
 			if openErr != nil {
 				t.Fatal(openErr)
 			}
-			if err := onlyBundle(t, f, where).CopyTo(t.Context(), store, nil); !errors.As(err, &damaged) {
+			if err := onlyBundle(t, f, where).CopyTo(t.Context(), store, bundle.CopyOptions{}); !errors.As(err, &damaged) {
 				t.Errorf("%s was copied: %v", where, err)
 			}
 		}

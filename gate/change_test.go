@@ -310,6 +310,178 @@ func TestRottenContentIsFoundByTheNextBundle(t *testing.T) {
 	}
 }
 
+// delta writes a set that brings what of f is not in one, and returns where.
+func delta(t *testing.T, one, f *testkit.Forged) string {
+	t.Helper()
+	held := map[bundle.Digest]bool{}
+	for _, b := range one.Manifest.Blobs {
+		held[b.Digest] = true
+	}
+	only := []bundle.Piece{}
+	for _, b := range f.Manifest.Blobs {
+		if !held[b.Digest] {
+			only = append(only, bundle.Piece{Blob: b.Digest, Length: b.Size})
+		}
+	}
+	return shipped(t, f, only)
+}
+
+// shipped writes a set that brings some content of a bundle, and returns where.
+func shipped(t *testing.T, f *testkit.Forged, only []bundle.Piece) string {
+	t.Helper()
+	set, err := bundle.PlanSet(f.Head, bundle.SetOptions{Only: only})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := set.WriteTo(t.Context(), t.TempDir(), f.Content, bundle.SetWriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written[0].Path
+}
+
+// TestRottenContentIsNotVerified: what a difference leaves out is read before
+// the case counts as verified. What has rotted is asked for, and its repair
+// makes the case go on; nobody decides before.
+func TestRottenContentIsNotVerified(t *testing.T) {
+	l := newLab(t)
+	one := l.forge(nil)
+	l.trust(one)
+	l.mustReceive(one)
+	spoil := func() {
+		blob := filepath.Join(l.dir, "store", "blobs", "sha256", cas.DigestOf(testkit.Bytes("README.md", 700)).Hex())
+		if err := errors.Join(os.Chmod(blob, 0o644), os.WriteFile(blob, []byte(strings.Repeat("x", 700)), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	two := l.next(one, 2)
+	spoil()
+	var phases []string
+	c, err := l.gate.Receive(t.Context(), operator, delta(t, one, two), func(p gate.Progress) {
+		if len(phases) == 0 || phases[len(phases)-1] != p.Phase {
+			phases = append(phases, p.Phase)
+		}
+	})
+	if err != nil || c.State != gate.Received || c.Lacks == nil || c.Lacks.Bytes != 700 || !slices.Equal(phases, []string{"copy", "prove"}) {
+		t.Fatalf("%+v, %v, phases %q", c, err, phases)
+	}
+	raw, err := l.gate.WantList(t.Context(), operator, c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := bundle.ParseWant(raw)
+	if err != nil || len(want.Pieces) != 1 || want.Pieces[0].Blob != cas.DigestOf(testkit.Bytes("README.md", 700)) {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	c, err = l.gate.Receive(t.Context(), operator, shipped(t, two, want.Pieces), nil)
+	if err != nil || c.State != gate.Awaiting || c.Lacks != nil {
+		t.Errorf("with the repair: %+v, %v", c, err)
+	}
+}
+
+// TestProvingIsInterrupted stops the gate while it reads what a difference left
+// out: the case waits, and the same file makes it go on there.
+func TestProvingIsInterrupted(t *testing.T) {
+	l := newLab(t)
+	one := l.forge(nil)
+	l.trust(one)
+	l.mustReceive(one)
+	two := l.next(one, 2)
+	path := delta(t, one, two)
+	ctx, stop := context.WithCancel(t.Context())
+	c, err := l.gate.Receive(ctx, operator, path, func(p gate.Progress) {
+		if p.Phase == "prove" {
+			stop()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || c == nil || c.State != gate.Received {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	c, err = l.gate.Receive(t.Context(), operator, path, nil)
+	if err != nil || c.State != gate.Awaiting {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestNothingIsProvenTwice: of volumes that come one by one, the last has
+// nobody read again what the others brought, and of a complete set nothing is
+// read at all.
+func TestNothingIsProvenTwice(t *testing.T) {
+	l := newLab(t)
+	_, paths := inVolumes(t, l)
+	for _, path := range paths {
+		if _, err := l.gate.Receive(t.Context(), operator, path, func(p gate.Progress) {
+			if p.Phase == "prove" {
+				t.Errorf("%s: %+v", filepath.Base(path), p)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c, err := l.gate.Case(t.Context(), operator, 1); err != nil || c.State != gate.Awaiting {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestANewProgramInspectsOnce: after an update, whoever comes first has the
+// content read; approving, trying and releasing then go by what was found.
+func TestANewProgramInspectsOnce(t *testing.T) {
+	l, _, id, _ := waiting(t, 1)
+	l.program = "packhof-gate test, the next one"
+	l.restart()
+	inspections := func() (n int) {
+		c, err := l.gate.Case(t.Context(), operator, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range c.History {
+			if e.Type == "case.inspected" {
+				n++
+			}
+		}
+		return n
+	}
+	if n := inspections(); n != 1 {
+		t.Fatalf("inspected %d times before", n)
+	}
+	l.approve(id)
+	if n := inspections(); n != 2 {
+		t.Errorf("inspected %d times when it was approved", n)
+	}
+	if _, err := l.gate.Plan(t.Context(), operator, id); err != nil {
+		t.Error(err)
+	}
+	l.mustRelease(id)
+	if n := inspections(); n != 2 {
+		t.Errorf("inspected %d times in the end", n)
+	}
+}
+
+// TestAClockThatIsWrong: a first trust root that seems to have ended is not
+// taken.
+func TestAClockThatIsWrong(t *testing.T) {
+	l := newLab(t)
+	f := l.forge(nil)
+	l.clock.Advance(10 * 365 * 24 * time.Hour)
+	if _, err := l.gate.InitTrust(t.Context(), gate.Console("root"), f.Root.Bytes, f.Revoked.Bytes); codeOf(err) != "trust/clock" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNothingIsLackingOfWhatWasRefused: a case that was never accepted has
+// nothing that could be asked for.
+func TestNothingIsLackingOfWhatWasRefused(t *testing.T) {
+	l := newLab(t)
+	l.trust(l.forge(nil))
+	c, err := l.receive(l.forge(func(m *bundle.Manifest) { m.Epoch = 2 }))
+	if err == nil || c == nil || c.State != gate.Blocked {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if _, err := l.gate.WantList(t.Context(), operator, c.ID); codeOf(err) != "case/not-accepted" {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestFileNamesOfAMedium: the name of a file is data of strangers as well.
 func TestFileNamesOfAMedium(t *testing.T) {
 	l := newLab(t)

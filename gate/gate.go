@@ -68,6 +68,7 @@ type Gate struct {
 	newest newestLeaves
 	depot  shownDepot
 	seen   seenReviews
+	begun  begunProofs
 	logs   logCheck
 }
 
@@ -274,9 +275,17 @@ func observer(observe func(Progress), id CaseID, phase string, total int64) func
 	if observe == nil {
 		return nil
 	}
+	observe(Progress{Case: id, Phase: phase, Total: total})
+	return lateObserver(observe, id, phase, total)
+}
+
+// lateObserver is observer for a phase that there may not be.
+func lateObserver(observe func(Progress), id CaseID, phase string, total int64) func(int64) {
+	if observe == nil {
+		return nil
+	}
 	var mu sync.Mutex
 	var done int64
-	observe(Progress{Case: id, Phase: phase, Total: total})
 	return func(n int64) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -97,19 +97,27 @@ func (g *Gate) inspect(ctx context.Context, by Actor, r *row, observe func(Progr
 	if err != nil {
 		return err
 	}
+	return g.step(ctx, "inspected", func(t *tx) error {
+		if err := t.move(ctx, r, Inspected, nil); err != nil {
+			return err
+		}
+		return t.keepReports(ctx, by, r, reports)
+	})
+}
+
+// keepReports writes down what an inspection found, and which program looked.
+func (t *tx) keepReports(ctx context.Context, by Actor, r *row, reports facts.Reports) error {
 	text, err := json.Marshal(reports, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
-	return g.step(ctx, "inspected", func(t *tx) error {
-		if err := t.move(ctx, r, Inspected, nil); err != nil { // which announces the change
-			return err
-		}
-		if _, err := t.ExecContext(ctx, `UPDATE cases SET inspection = ?, inspector = ? WHERE id = ?`, string(text), g.program, r.ID); err != nil {
-			return err
-		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.inspected", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(reports), "{n} file looked into", "{n} files looked into")})
-	})
+	if err := t.change(ctx, caseSubject(r.ID)); err != nil {
+		return err
+	}
+	if _, err := t.ExecContext(ctx, `UPDATE cases SET inspection = ?, inspector = ? WHERE id = ?`, string(text), t.gate.program, r.ID); err != nil {
+		return err
+	}
+	return t.log(ctx, leaf{Actor: by.Name(), Type: "case.inspected", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(reports), "{n} file looked into", "{n} files looked into")})
 }
 
 func (g *Gate) openForInspection(d bundle.Digest) (facts.ReadAtCloser, int64, error) {
@@ -125,18 +133,20 @@ func (g *Gate) openForInspection(d bundle.Digest) (facts.ReadAtCloser, int64, er
 }
 
 // reportsOf gives what inspection found. A program of another version looks
-// again: it may know more.
-func (g *Gate) reportsOf(ctx context.Context, q queryer, id CaseID, b *bundle.Bundle) (facts.Reports, error) {
+// again, once: it may know more.
+func (g *Gate) reportsOf(ctx context.Context, by Actor, r *row, b *bundle.Bundle) (reports facts.Reports, err error) {
 	var text []byte
 	var inspector string
-	if err := q.QueryRowContext(ctx, `SELECT coalesce(inspection, ''), inspector FROM cases WHERE id = ?`, id).Scan(&text, &inspector); err != nil {
+	if err := g.db.read.QueryRowContext(ctx, `SELECT coalesce(inspection, ''), inspector FROM cases WHERE id = ?`, r.ID).Scan(&text, &inspector); err != nil {
 		return nil, err
 	}
-	if len(text) == 0 || inspector != g.program {
-		return facts.Inspect(ctx, b, g.openForInspection, facts.Limits())
+	if len(text) > 0 && inspector == g.program {
+		return reports, json.Unmarshal(text, &reports)
 	}
-	var reports facts.Reports
-	return reports, json.Unmarshal(text, &reports)
+	if reports, err = facts.Inspect(ctx, b, g.openForInspection, facts.Limits()); err != nil {
+		return nil, err
+	}
+	return reports, g.step(ctx, "inspected-again", func(t *tx) error { return t.keepReports(ctx, by, r, reports) })
 }
 
 // statement is a bundle with all that is to be judged about it.
@@ -148,8 +158,10 @@ type statement struct {
 }
 
 // state states the facts about a bundle that is in the store, from rows that
-// the audit log vouches for.
-func (g *Gate) state(ctx context.Context, q queryer, r *row) (*statement, error) {
+// the audit log vouches for. It writes nothing but what a program of another
+// version finds in files that were inspected before.
+func (g *Gate) state(ctx context.Context, by Actor, r *row) (*statement, error) {
+	q := g.db.read
 	for _, s := range []subject{caseSubject(r.ID), channelSubject(r.Channel)} {
 		if err := g.sealed(ctx, q, s); err != nil {
 			return nil, err
@@ -160,7 +172,7 @@ func (g *Gate) state(ctx context.Context, q queryer, r *row) (*statement, error)
 		return nil, err
 	}
 	s := &statement{vouched: v, proven: provenBlobs{store: g.store, files: map[bundle.Digest]fileIdentity{}}}
-	reports, err := g.reportsOf(ctx, q, r.ID, v.bundle)
+	reports, err := g.reportsOf(ctx, by, r, v.bundle)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +213,7 @@ func (g *Gate) decideByPolicy(ctx context.Context, by Actor, r *row, observe fun
 	if observe != nil {
 		observe(Progress{Case: r.ID, Phase: "judge"})
 	}
-	s, err := g.state(ctx, g.db.read, r)
+	s, err := g.state(ctx, by, r)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func walk(k killed, g *gate.Gate) error {
 // lab is the gate of a child, or of the one who goes on after its death: with
 // one more destination, where the way has one.
 func (k killed) lab(t testing.TB) *lab {
-	l := &lab{t: t, dir: k.Dir, media: k.Media, clock: testkit.NewClock(k.Now), sink: newShelf(), needs: gate.Approvals{Allow: 1, Review: 1}}
+	l := &lab{t: t, dir: k.Dir, media: k.Media, clock: testkit.NewClock(k.Now), sink: newShelf(), program: "packhof-gate test", needs: gate.Approvals{Allow: 1, Review: 1}}
 	if ways()[k.Way].failsOnce {
 		sink := failsOnce{newShelf(), filepath.Join(k.Dir, "failed-once")}
 		l.more = []gate.Destination{{Name: "second", Accepts: allKinds(), Naming: gate.DefaultNaming(), Sink: sink}}

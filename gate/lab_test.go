@@ -30,6 +30,7 @@ type lab struct {
 	needs   gate.Approvals
 	judge   gate.Judge    // nil: the library
 	accepts []bundle.Kind // of the shelf; nil: everything
+	program string
 	gate    *gate.Gate
 }
 
@@ -60,7 +61,7 @@ func compileLibrary(t testing.TB) *policy.Policy {
 
 func newLab(t testing.TB) *lab {
 	t.Helper()
-	l := &lab{t: t, dir: filepath.Join(t.TempDir(), "gate"), media: t.TempDir(), clock: testkit.NewClock(testkit.Noon().Add(time.Hour)), needs: gate.Approvals{Allow: 1, Review: 1}}
+	l := &lab{t: t, dir: filepath.Join(t.TempDir(), "gate"), media: t.TempDir(), clock: testkit.NewClock(testkit.Noon().Add(time.Hour)), program: "packhof-gate test", needs: gate.Approvals{Allow: 1, Review: 1}}
 	l.sink = newShelf()
 	enrolment, err := gate.Init(t.Context(), l.dir, gate.InitParams{
 		Owner: "plant@example", Account: "anna", Password: []byte(password), Program: "packhof-gate test", Now: l.clock.Now(),
@@ -77,7 +78,7 @@ func allKinds() []bundle.Kind { return bundle.Kinds() }
 
 func (l *lab) options() gate.Options {
 	return gate.Options{
-		Dir: l.dir, Clock: l.clock.Now, Program: "packhof-gate test", Approvals: l.needs,
+		Dir: l.dir, Clock: l.clock.Now, Program: l.program, Approvals: l.needs,
 		Policy: shared(l.t), Judge: l.judgeOr(library{shared(l.t)}), Faults: func(point string) error {
 			if l.fault == nil {
 				return nil

@@ -34,7 +34,7 @@ func (g *Gate) Plan(ctx context.Context, by Actor, id CaseID) ([]PlannedDestinat
 	}
 	ready, why := g.ready(ctx, g.db.read, r, r.Needed)
 	if ready && r.State != Loaded {
-		why = g.foretold(ctx, r)
+		why = g.foretold(ctx, by, r)
 	}
 	if why != nil && asProblem(why).Code != codeWaiting {
 		return nil, why
@@ -122,7 +122,7 @@ func (g *Gate) release(ctx context.Context, by Actor, id CaseID, observe func(Pr
 // hour. Where the outcome is another one than was approved, the case goes back
 // to be decided anew; where there is no outcome, it stays as it is.
 func (g *Gate) recheck(ctx context.Context, by Actor, r *row) (*statement, error) {
-	s, decision, err := g.judgedNow(ctx, r)
+	s, decision, err := g.judgedNow(ctx, by, r)
 	if err != nil {
 		return nil, g.standsAgainst(ctx, by, r, err)
 	}
@@ -144,9 +144,9 @@ func (g *Gate) recheck(ctx context.Context, by Actor, r *row) (*statement, error
 }
 
 // judgedNow is what a release checks of a bundle, whatever was approved. It
-// writes nothing.
-func (g *Gate) judgedNow(ctx context.Context, r *row) (*statement, *policy.Decision, error) {
-	s, err := g.state(ctx, g.db.read, r)
+// writes nothing, as state does.
+func (g *Gate) judgedNow(ctx context.Context, by Actor, r *row) (*statement, *policy.Decision, error) {
+	s, err := g.state(ctx, by, r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,9 +161,9 @@ func (g *Gate) judgedNow(ctx context.Context, r *row) (*statement, *policy.Decis
 }
 
 // foretold tells what a release of a case that is approved would find, before
-// it asks any destination. It writes nothing.
-func (g *Gate) foretold(ctx context.Context, r *row) error {
-	s, decision, err := g.judgedNow(ctx, r)
+// it asks any destination. It writes nothing, as state does.
+func (g *Gate) foretold(ctx context.Context, by Actor, r *row) error {
+	s, decision, err := g.judgedNow(ctx, by, r)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/packhof/packhof/internal/cas"
 )
 
-// provenBlobs are the files of the store that were read to their end, and so
-// proven, while a case is being released.
+// provenBlobs are the files of the store that were read or written to their
+// end, and so proven, while a case is being received or released.
 type provenBlobs struct {
 	store *cas.Store
 	mu    sync.Mutex
@@ -46,6 +47,57 @@ func (p *provenBlobs) still(d bundle.Digest) bool {
 	defer p.mu.Unlock()
 	proven, was := p.files[d]
 	return ok && was && proven == now
+}
+
+// Add implements bundle.Proofs: what has its name this very moment is proven.
+func (p *provenBlobs) Add(d bundle.Digest) {
+	if now, ok := p.identity(d); ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.files[d] = now
+	}
+}
+
+// Has implements bundle.Proofs.
+func (p *provenBlobs) Has(d bundle.Digest) bool { return p.still(d) }
+
+// begunProofs are the proven blobs of bundles that are not all here yet, so
+// that the last of their volumes has nobody read again what the ones before
+// brought. They last no longer than the process; whatever is not known is read.
+type begunProofs struct {
+	mu    sync.Mutex
+	of    map[bundle.Digest]*provenBlobs
+	order []bundle.Digest // of their first volumes
+}
+
+// mostBegun bounds of how many bundles proofs are kept: they take memory.
+const mostBegun = 4
+
+// begin gives what is proven of a bundle so far.
+func (b *begunProofs) begin(manifest bundle.Digest, store *cas.Store) *provenBlobs {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.of[manifest]; p != nil {
+		return p
+	}
+	if len(b.order) == mostBegun {
+		delete(b.of, b.order[0])
+		b.order = b.order[1:]
+	}
+	if b.of == nil {
+		b.of = map[bundle.Digest]*provenBlobs{}
+	}
+	p := &provenBlobs{store: store, files: map[bundle.Digest]fileIdentity{}}
+	b.of[manifest], b.order = p, append(b.order, manifest)
+	return p
+}
+
+// end forgets a bundle that is all here.
+func (b *begunProofs) end(manifest bundle.Digest) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.of, manifest)
+	b.order = slices.DeleteFunc(b.order, func(d bundle.Digest) bool { return d == manifest })
 }
 
 // watch notes the blob as proven when its verifying reader comes to a good end,

@@ -386,7 +386,8 @@ func refusalState(refusal error) (State, bool) {
 // bringContent copies what is not here yet. That may be something of a case
 // that is far beyond that: its disk lost it. Where nothing of what is lacking
 // is in this volume, copied is false and its content is not read. lacks is what
-// other volumes have to bring; as long as there is any, the case waits.
+// other volumes have to bring, which may be what was here and has rotted; as
+// long as there is any, the case waits.
 func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.Bundle, file string, observe func(Progress)) (copied bool, lacks []bundle.Piece, err error) {
 	r, err := rowOf(ctx, g.db.read, id)
 	if err != nil {
@@ -405,11 +406,16 @@ func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.
 	if err := g.fault("copy:before"); err != nil {
 		return false, nil, err
 	}
-	if err := b.CopyTo(ctx, g.store, observer(observe, id, "copy", m.Totals.Bytes)); err != nil {
+	if err := b.CopyTo(ctx, g.store, bundle.CopyOptions{
+		Observe: observer(observe, id, "copy", m.Totals.Bytes), Proving: lateObserver(observe, id, "prove", m.Totals.Bytes), Known: g.begun.begin(b.Digest(), g.store),
+	}); err != nil {
 		return false, nil, g.copyFailed(ctx, by, r, b, file, err)
 	}
 	if lacks, err = b.StoreLacks(g.store); err != nil {
 		return true, nil, err
+	}
+	if len(lacks) == 0 {
+		g.begun.end(b.Digest())
 	}
 	return true, lacks, g.step(ctx, "verified", func(t *tx) error { return t.noteCopied(ctx, by, r, b, lacks) })
 }
@@ -462,9 +468,17 @@ func (g *Gate) copyFailed(ctx context.Context, by Actor, r *row, b *bundle.Bundl
 				return err
 			}
 		}
+		if why.Code == codePiecesWrong {
+			return t.log(ctx, piecesLeaf(by, r, why))
+		}
 		return t.log(ctx, damageLeaf(by, r, file, why))
 	})
 	return errors.Join(failure, err)
+}
+
+// piecesLeaf accuses no file: nothing tells which volume brought what is wrong.
+func piecesLeaf(by Actor, r *row, why *Problem) leaf {
+	return leaf{Actor: by.Name(), Type: "case.damaged", Outcome: outcomeFailed, Case: r.ID, Bundle: r.label(), Said: said("what several volumes brought of a blob does not make it"), Data: why}
 }
 
 func damageLeaf(by Actor, r *row, file string, why *Problem) leaf {
@@ -477,7 +491,10 @@ func isAlone(b *bundle.Bundle) bool {
 	return len(volumes) == 1 && volumes[0].Complete && volumes[0].Count == 1
 }
 
-const codeVolumeDamaged = "volume/damaged"
+const (
+	codeVolumeDamaged = "volume/damaged"
+	codePiecesWrong   = "volume/pieces-wrong"
+)
 
 // namingFile makes damage name its file in the evidence, which every language
 // shows.
@@ -497,7 +514,7 @@ func isDamage(err error, code string) bool {
 	var damaged *bundle.DamagedError
 	var corrupt *cas.CorruptError
 	return errors.As(err, &damaged) || errors.As(err, &corrupt) ||
-		code == codeVolumeDamaged || strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "oci/") || strings.HasPrefix(code, "format/")
+		code == codeVolumeDamaged || code == codePiecesWrong || strings.HasPrefix(code, "bundle/") || strings.HasPrefix(code, "oci/") || strings.HasPrefix(code, "format/")
 }
 
 // checkSpace refuses before the first byte what cannot fit.

@@ -132,7 +132,7 @@ func (g *Gate) saysWhatHolds(ctx context.Context, q queryer, r *row) (bool, erro
 // judgeAgain has a case judged by what holds now, and makes its review anew if
 // another one comes of it.
 func (g *Gate) judgeAgain(ctx context.Context, by Actor, r *row) error {
-	s, err := g.state(ctx, g.db.read, r)
+	s, err := g.state(ctx, by, r)
 	if err != nil {
 		return err
 	}

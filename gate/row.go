@@ -216,9 +216,16 @@ func headOf(ctx context.Context, q queryer, id CaseID) (bundle.Head, error) {
 		}
 	}
 	if h.Manifest == nil {
-		return h, fmt.Errorf("case %d has no head", id)
+		return h, notAccepted(id)
 	}
 	return h, nil
+}
+
+// notAccepted says that the gate keeps nothing of what a file brought: it was
+// refused before it had become a delivery.
+func notAccepted(id CaseID) error {
+	return problem.New("case/not-accepted", "the bundle of case %d was not accepted, so nothing of it is kept", id).
+		Hint("packhof-gate show %d  says why", id)
 }
 
 // vouched is the bundle of a case with what it was just held against.

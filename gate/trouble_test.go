@@ -2,9 +2,11 @@ package gate
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/policy"
 )
 
@@ -40,6 +42,39 @@ func TestTroublesOfADatabase(t *testing.T) {
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestADiskThatFails has SQLite fail to delete a file that it had made: a folder
+// lies in its place.
+func TestADiskThatFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	db, err := openSQLite(path, "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range []string{`PRAGMA journal_mode = DELETE`, `CREATE TABLE x (y)`, `BEGIN IMMEDIATE`, `INSERT INTO x VALUES (1)`} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	journal := path + "-journal"
+	if err := errors.Join(os.Remove(journal), os.Mkdir(journal, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), `COMMIT`)
+	if got := codeFor(databaseTrouble(path, err)); got != "gate/database-io" {
+		t.Errorf("%v is %q", err, got)
+	}
+}
+
+// TestOtherKindsOfBundles are not applied by this version.
+func TestOtherKindsOfBundles(t *testing.T) {
+	for kind, want := range map[bundle.ManifestKind]string{bundle.KindContent: "", bundle.KindControl: "bundle/kind"} {
+		if got := codeFor(checkKind(&bundle.Manifest{Kind: kind})); got != want {
+			t.Errorf("%s: %q", kind, got)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package gate_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -74,8 +77,8 @@ func TestVolumesComeOneByOne(t *testing.T) {
 		if c.State != gate.Received || c.Lacks == nil || c.Lacks.Of != len(paths) || len(c.Lacks.Volumes) != len(paths)-1-i || c.Lacks.Bytes != c.Size-c.Progress {
 			t.Errorf("after volume %d of %d: %s, lacks %+v, %d of %d bytes", i+1, len(paths), c.State, c.Lacks, c.Progress, c.Size)
 		}
-		if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); err == nil {
-			t.Error("a part of a bundle was released")
+		if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); codeOf(err) != "case/unfinished" {
+			t.Errorf("a part of a bundle was released: %v", err)
 		}
 		again, err := l.gate.Receive(t.Context(), operator, path, nil)
 		if err != nil || again.Known || !again.KnownVolume || !again.Waiting || again.Lacks == nil || again.Lacks.Bytes != c.Lacks.Bytes {
@@ -146,6 +149,78 @@ func checkNamed(t *testing.T, err error, c *gate.Case, file string) {
 	if e := c.History[len(c.History)-1]; e.Type != "case.damaged" || e.Detail != file+" is damaged" {
 		t.Errorf("the newest event is %+v", e)
 	}
+}
+
+// TestSegmentsThatDoNotFit: volumes that are each sound and make a wrong blob
+// are in the history, without a word against any of them; once the wrong one
+// is replaced, the case goes on.
+func TestSegmentsThatDoNotFit(t *testing.T) {
+	l := newLab(t)
+	_, paths := inVolumes(t, l)
+	wrong := 0
+	var c *gate.Case
+	for _, path := range paths {
+		genuine := forgeSegment(t, path, wrong == 0)
+		var err error
+		if c, err = l.gate.Receive(t.Context(), operator, path, nil); codeOf(err) == "volume/pieces-wrong" {
+			wrong = len(c.History)
+			if e := c.History[wrong-1]; e.Type != "case.damaged" || e.Code != "volume/pieces-wrong" || strings.Contains(e.Detail, ".tar") || c.State != gate.Received {
+				t.Errorf("%s, %+v", c.State, e)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, genuine, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if wrong == 0 {
+		t.Fatal("what does not fit was taken")
+	}
+	for _, path := range paths {
+		var err error
+		if c, err = l.gate.Receive(t.Context(), operator, path, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.State != gate.Awaiting {
+		t.Errorf("with what is genuine: %s, lacks %+v", c.State, c.Lacks)
+	}
+}
+
+// forgeSegment changes a byte of a segment in a volume, and its line of
+// SHA256SUMS with it, if it has one; it gives what the volume was.
+func forgeSegment(t *testing.T, path string, change bool) (genuine []byte) {
+	t.Helper()
+	genuine, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(bytes.NewReader(genuine)); change; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(h.Name, ".s0") {
+			continue
+		}
+		segment, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged := bytes.Clone(segment)
+		forged[1] ^= 1
+		volume := bytes.Replace(genuine, segment, forged, 1)
+		volume = bytes.ReplaceAll(volume, []byte(cas.DigestOf(segment).Hex()), []byte(cas.DigestOf(forged).Hex()))
+		if err := os.WriteFile(path, volume, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	return genuine
 }
 
 // TestATornVolumeIsInTheHistory of the case that it belongs to, and leaves it as

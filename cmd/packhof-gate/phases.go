@@ -57,6 +57,8 @@ func (s *site) phase(name string) string {
 	switch name {
 	case "copy":
 		return s.say("copy")
+	case "prove":
+		return s.say("prove")
 	case "inspect":
 		return s.say("inspect")
 	case "verify":

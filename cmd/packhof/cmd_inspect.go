@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -39,12 +40,12 @@ type bundleDocument struct {
 }
 
 func runInspect(p *project, path, trust string) error {
-	sealed, err := oneBundle([]string{path})
+	sealed, headless, err := bundleAt([]string{path})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = sealed.Close() }() // opened for reading only
-	damage := damageOf(sealed)
+	damage := errors.Join(damageOf(sealed), headless)
 	claims, err := sealed.Claims()
 	if err != nil {
 		return err

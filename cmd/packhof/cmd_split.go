@@ -14,18 +14,21 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/signing"
 )
 
 // reshipOptions are those of split and join.
 type reshipOptions struct {
 	to         string
 	size       string // of the volumes; empty for one
+	trust      string
 	dryRun     bool
 	noReadback bool
 }
 
 func (o *reshipOptions) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.to, "to", ".", "`folder` to write to")
+	c.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root, where signatures beside the volumes differ; packhof.yaml names it otherwise")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	c.Flags().BoolVar(&o.noReadback, "no-readback", false, "do not read the volumes back from the medium")
 }
@@ -92,7 +95,11 @@ func runReship(p *project, ctx context.Context, paths []string, o reshipOptions)
 		return err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
-	set, content, err := sealed.Reship(limits)
+	root, err := p.rootFor(sealed, o.trust)
+	if err != nil {
+		return err
+	}
+	set, content, err := sealed.Reship(limits, root)
 	if err != nil {
 		return err
 	}
@@ -108,6 +115,26 @@ func runReship(p *project, ctx context.Context, paths []string, o reshipOptions)
 		return err
 	}
 	return p.app.Print("VolumeSet", doc, doc.table)
+}
+
+// rootFor is the trust root that chooses between signatures beside volumes:
+// none where there is no choice, or nobody to trust.
+func (p *project) rootFor(sealed *bundle.Sealed, trust string) (*signing.Root, error) {
+	if !sealed.IsAmbiguous() {
+		return nil, nil
+	}
+	folder, err := p.trustFor(trust)
+	if trust == "" && cli.CodeOf(err) == "trust/missing" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	known, err := sealed.Trust(folder.Trust, p.app.Now())
+	if err != nil {
+		return nil, err
+	}
+	return known.Root(), nil
 }
 
 // leastVolume is the smallest size of volumes that can be asked for: less has
@@ -133,19 +160,32 @@ func volumeSizes(text string) ([]int64, error) {
 	return sizes, nil
 }
 
-// oneBundle finds the one bundle whose volumes lie at the paths.
+// oneBundle finds the one bundle whose volumes lie at the paths. Where one of
+// them is damaged in its head, nobody knows which bundle it belongs to, and so
+// what is lacking without it: that is an error.
 func oneBundle(paths []string) (*bundle.Sealed, error) {
+	sealed, damage, err := bundleAt(paths)
+	if err != nil || damage == nil {
+		return sealed, err
+	}
+	return nil, errors.Join(damage, sealed.Close())
+}
+
+// bundleAt is oneBundle for somebody who goes on with the volumes that are
+// sound, and tells of the damage afterwards.
+func bundleAt(paths []string) (sealed *bundle.Sealed, damage, err error) {
 	found, err := bundle.Find(slices.DeleteFunc(slices.Clone(paths), bundle.LiesBeside)...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	damage = errors.Join(found.Damaged[:min(len(found.Damaged), maxNamed)]...)
 	switch {
 	case len(found.Bundles) == 1:
-		return found.Bundles[0], nil
-	case len(found.Bundles) == 0 && len(found.Damaged) > 0:
-		return nil, errors.Join(found.Damaged[:min(len(found.Damaged), maxNamed)]...)
+		return found.Bundles[0], damage, nil
+	case len(found.Bundles) == 0 && damage != nil:
+		return nil, nil, damage
 	case len(found.Bundles) == 0:
-		return nil, problem.New("volume/none", "there is no bundle in %s", strings.Join(paths, ", ")).
+		return nil, nil, problem.New("volume/none", "there is no bundle in %s", strings.Join(paths, ", ")).
 			Hint("a bundle is a file such as plant-7-000042.tar, written by  packhof export")
 	}
 	p := problem.New("volume/several", "there are %d bundles in %s", len(found.Bundles), strings.Join(paths, ", ")).Hint("name the volumes of one of them")
@@ -156,7 +196,7 @@ func oneBundle(paths []string) (*bundle.Sealed, error) {
 		}
 		closed = append(closed, s.Close())
 	}
-	return nil, errors.Join(append([]error{p}, closed...)...)
+	return nil, nil, errors.Join(append([]error{p}, closed...)...)
 }
 
 // damageOf is what is wrong with the volumes as files. Somebody who only looks at

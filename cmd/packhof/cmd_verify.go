@@ -119,12 +119,15 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 	if err != nil {
 		return err
 	}
-	sealed, err := oneBundle(paths)
+	sealed, damage, err := bundleAt(paths)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	if o.showCosign {
+		if damage != nil {
+			return damage
+		}
 		return p.printCosign(sealed, folder, sealed.Paths())
 	}
 	b, err := p.genuine(sealed, folder)
@@ -137,7 +140,7 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 	err = b.CheckOn(c.Context(), o.jobs, item.Advance)
 	item.Done(err)
 	progress.Close()
-	if err != nil {
+	if err = errors.Join(err, damage); err != nil {
 		return err
 	}
 	doc := verification(b, paths[0])

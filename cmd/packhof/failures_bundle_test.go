@@ -42,6 +42,17 @@ func bundleFailures() []failure {
 		bad("a byte of a header", func(l *lab) {
 			l.Write(bundleFile, strings.Replace(l.Read(bundleFile), "oci-layout\x00", "oci-layouu\x00", 1))
 		}, 11, "volume/damaged"),
+		{name: "verify: beside it one that is cut off in its head", given: headless, run: []string{"verify", "medium"}, exit: 11, code: "volume/not-a-bundle"},
+		{name: "join: beside it one that is cut off in its head", given: headless, run: []string{"join", "--to", "notes", "medium"}, exit: 11, code: "volume/not-a-bundle"},
+		{name: "split: beside it one that is cut off in its head", given: headless, run: []string{"split", "--volume-size", "1MiB", "--to", "notes", "medium"}, exit: 11, code: "volume/not-a-bundle"},
+		{name: "inspect: beside it one that is cut off in its head", given: headless, run: []string{"inspect", "medium"}, exit: 11, code: "volume/not-a-bundle"},
+		{name: "join: signatures that differ", given: exportedThen(func(l *lab) {
+			l.Write("medium/plant-1-000001.a.sigstore.json", l.falseSignature())
+			l.Remove("packhof.yaml")
+		}), run: []string{"join", "--to", "notes", "medium"}, exit: 1, code: "volume/signatures-differ"},
+		{name: "join: several bundles", given: exportedThen(func(l *lab) {
+			l.Write("medium/other.tar", string(testkit.Forge(l.T, nil).Volume))
+		}), run: []string{"join", "--to", "notes", "medium"}, exit: 2, code: "volume/several"},
 		bad("of a stranger", forged(func(l *lab) *testkit.Forged { return testkit.Forge(l.T, nil) }), 10, "signing/not-genuine"),
 		bad("of a stranger, in the same channel", forged(func(l *lab) *testkit.Forged {
 			return testkit.Forge(l.T, func(m *bundle.Manifest) { m.Channel = "plant-1" })
@@ -58,6 +69,29 @@ func bundleFailures() []failure {
 		{name: "inspect: a trust root that is none", given: exportedThen(with("trust/root-2.json", "{}")), run: []string{"inspect", bundleFile}, exit: 10, code: "signing/bad-root"},
 		{name: "inspect: no tar", given: exportedThen(with(bundleFile, "hello")), run: []string{"inspect", bundleFile}, exit: 11, code: "volume/not-a-bundle"},
 	}
+}
+
+// headless puts a file beside a bundle that ends within its manifest.
+func headless(l *lab) {
+	l.exported()
+	l.Write("medium/second.tar", l.Read(bundleFile)[:512+100])
+}
+
+// falseSignature names the lab's key, and is that of nobody.
+func (l *lab) falseSignature() string {
+	l.T.Helper()
+	const begins, value = `{"mediaType":"application/vnd.dev.sigstore`, `"signature":"`
+	_, rest, found := strings.Cut(l.Read(bundleFile), begins)
+	rest, _, _ = strings.Cut(rest, "\x00")
+	before, signature, signs := strings.Cut(rest, value)
+	_, after, ends := strings.Cut(signature, `"`)
+	other := string(testkit.Forge(l.T, nil).Head.Signatures[0].Bytes)
+	_, another, differs := strings.Cut(other, value)
+	another, _, _ = strings.Cut(another, `"`)
+	if !found || !signs || !ends || !differs {
+		l.T.Fatalf("there is no signature in the bundle, or none in %s", other)
+	}
+	return begins + before + value + another + `"` + after
 }
 
 // underAnotherRoot gives a bundle signed with the lab's own key under a trust

@@ -223,8 +223,9 @@ func (s *Store) PutBytes(ctx context.Context, b []byte) (Digest, error) {
 }
 
 // DropIfRotten removes a blob whose bytes are not those of its name, and
-// reports whether it did. A sound or absent blob is left as it is.
-func (s *Store) DropIfRotten(ctx context.Context, d Digest) (bool, error) {
+// reports whether it did. A sound or absent blob is left as it is. Every writer
+// in also is given the bytes that were read.
+func (s *Store) DropIfRotten(ctx context.Context, d Digest, also ...io.Writer) (bool, error) {
 	r, err := s.Open(d)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -232,7 +233,7 @@ func (s *Store) DropIfRotten(ctx context.Context, d Digest) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = io.CopyBuffer(io.Discard, contextReader{ctx, r}, make([]byte, copyBuffer))
+	_, err = io.CopyBuffer(io.MultiWriter(also...), contextReader{ctx, r}, make([]byte, copyBuffer))
 	err = errors.Join(err, r.Close())
 	var corrupt *CorruptError
 	if !errors.As(err, &corrupt) {

@@ -76,6 +76,7 @@ func caseEntries() []Entry {
 		{"case/decided-already", ExitFailed, "The same person cannot approve twice.", ""},
 		{"case/live", ExitFailed, "Names of the case are published at a destination, so it cannot be rejected any more.", "bring a bundle that replaces it"},
 		{"case/no-review", ExitFailed, "The case has not been judged, so there is nothing to decide on.", ""},
+		{"case/not-accepted", ExitFailed, "The bundle of the case was refused, so nothing of it is kept, and nothing of it can be lacking.", ""},
 		{"case/not-confirmed", ExitFailed, "Nobody confirmed the decision, so nothing was decided.", ""},
 		{"case/not-waiting", ExitFailed, "The case waits for no decision.", ""},
 		{"case/own", ExitNotLoggedIn, "Nobody decides on what they brought in themselves.", ""},
