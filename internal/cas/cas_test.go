@@ -35,8 +35,9 @@ func TestT03DigestAsPath(t *testing.T) {
 		"sha256:" + strings.Repeat("a", 65), "sha512:" + strings.Repeat("a", 64), "SHA256:" + strings.Repeat("a", 64),
 		"sha256:" + strings.Repeat("a", 62) + "٣", " " + good, good + "\n", strings.Repeat("a", 64), "sha256:" + strings.Repeat("a", 62) + "/a",
 	} {
-		if got, err := cas.ParseDigest(bad); err == nil {
-			t.Errorf("ParseDigest(%q) = %v, want an error", bad, got)
+		var malformed *cas.DigestError
+		if got, err := cas.ParseDigest(bad); !errors.As(err, &malformed) {
+			t.Errorf("ParseDigest(%q) = %v, %v, want a *DigestError", bad, got, err)
 		}
 	}
 }
