@@ -73,6 +73,7 @@ test: system-programs build/tools/cosign build/tools/oras build/tools/versitygw 
 	failed=0
 	go test -race -timeout 30m $$light || failed=1
 	go test -timeout 10m -run '^TestKilled' ./gate || failed=1 # all of them: the race detector sees nothing of what is killed
+	go test -timeout 10m -run '^TestEveryFlipped' ./bundle || failed=1 # every byte: the race detector makes it too slow
 	go test -timeout 10m -run '^TestMany' ./cmd/packhof-gate || failed=1 # measures memory, which the race detector multiplies
 	if [ -n "$$heavy" ]; then go test -timeout 30m $$heavy || failed=1; fi
 	exit $$failed

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -330,16 +331,18 @@ func (c *checker) seam(s *pieced, run entry, want Digest) {
 func (v *volume) listedSums() ([]entry, []Digest, error) {
 	sumsEntry := v.byName[sumsName]
 	if sumsEntry.size > maxSums {
-		return nil, nil, &DamagedError{Volume: v.name, Entry: sumsName, Offset: sumsEntry.offset, What: "it is too large"}
+		return nil, nil, &DamagedError{Volume: v.name, Entry: sumsName, Offset: sumsEntry.offset, What: "it is too large",
+			Want: fmt.Sprintf("at most %d bytes", maxSums), Got: fmt.Sprintf("%d bytes", sumsEntry.size)}
 	}
 	data, err := v.read(sumsEntry)
 	if err != nil {
 		return nil, nil, err
 	}
 	listed := v.entries[:len(v.entries)-1]
-	sums, err := sumsOf(data, listed)
-	if err != nil {
-		return nil, nil, &DamagedError{Volume: v.name, Entry: sumsName, Offset: sumsEntry.offset, What: err.Error()}
+	sums, damaged := sumsOf(data, listed)
+	if damaged != nil {
+		damaged.Volume, damaged.Entry, damaged.Offset = v.name, sumsName, sumsEntry.offset+damaged.Offset
+		return nil, nil, damaged
 	}
 	return listed, sums, nil
 }

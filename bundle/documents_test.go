@@ -146,23 +146,28 @@ func TestMediumErrors(t *testing.T) {
 	for want, err := range map[string]error{
 		"medium/full":           &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC},
 		"medium/file-too-large": syscall.EFBIG,
-		"":                      syscall.EIO,
+		"medium/lost":           fromMedium(&os.PathError{Op: "write", Path: "x", Err: syscall.EIO}),
+		"":                      syscall.EIO, // of whom, nobody said
 	} {
-		if got := mediumError(err, "/media/x.tar", 10); code(got) != want || !errors.Is(got, err) {
+		if got := mediumError(err, realMedium{}, "/media/x.tar", 10); code(got) != want || !errors.Is(got, err) {
 			t.Errorf("%v became %v", err, got)
 		}
 	}
-	if err := mediumError(fmt.Errorf("wrapped: %w", syscall.EDQUOT), "x", 10); code(err) != "medium/full" {
+	if err := mediumError(fmt.Errorf("wrapped: %w", syscall.EDQUOT), realMedium{}, "x", 10); code(err) != "medium/full" {
 		t.Errorf("a full quota became %v", err)
 	}
-	if err := checkSpace(t.TempDir(), math.MaxInt64); code(err) != "medium/full" {
+	r, err := realMedium{}.room(t.TempDir())
+	if err != nil || r.free < 1 || r.file < 1<<20 || r.name < 64 {
+		t.Fatalf("the room is %+v, %v", r, err)
+	}
+	if err := r.checkSpace("x", math.MaxInt64); code(err) != "medium/full" {
 		t.Errorf("space for everything: %v", err)
 	}
-	if err := checkSpace(t.TempDir(), 1); err != nil {
+	if err := r.checkSpace("x", 1); err != nil {
 		t.Errorf("space for one byte: %v", err)
 	}
-	if err := checkSpace(t.TempDir()+"/none", 1); err == nil {
-		t.Error("space in a folder that is not there")
+	if _, err := (realMedium{}).room(t.TempDir() + "/none"); err == nil {
+		t.Error("room in a folder that is not there")
 	}
 }
 

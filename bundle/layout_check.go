@@ -37,7 +37,8 @@ func (v *volume) checkLayout(m *Manifest) error {
 			return err
 		}
 		if string(got) != string(e.data) {
-			return &DamagedError{Volume: v.name, Entry: e.name, Offset: v.byName[e.name].offset, What: "it is not what follows from the manifest"}
+			return &DamagedError{Volume: v.name, Entry: e.name, Offset: v.byName[e.name].offset, What: "it is not what follows from the manifest",
+				Want: digestOf(e.data).String(), Got: digestOf(got).String()}
 		}
 	}
 	v.info = info
@@ -47,7 +48,7 @@ func (v *volume) checkLayout(m *Manifest) error {
 func (v *volume) readInfo(m *Manifest) (*VolumeInfo, error) {
 	e, ok := v.byName[nameVolume]
 	if !ok {
-		return nil, &DamagedError{Volume: v.name, Offset: v.size, What: "the entry " + nameVolume + " is missing"}
+		return nil, &DamagedError{Volume: v.name, Offset: v.size, What: "the entry " + nameVolume + " is missing", Want: nameVolume, Got: "nothing"}
 	}
 	if e.size > maxVolumeJSON {
 		return nil, problem.New("format/too-large", "volume.json has %d bytes, more than the %d allowed", e.size, maxVolumeJSON)
@@ -60,7 +61,7 @@ func (v *volume) readInfo(m *Manifest) (*VolumeInfo, error) {
 	var bad *problem.Problem
 	// Nobody has signed it, so what is wrong with it happened on the way.
 	if errors.As(err, &bad) && (bad.Code() == "format/malformed" || bad.Code() == "format/invalid") {
-		return nil, &DamagedError{Volume: v.name, Entry: nameVolume, Offset: e.offset, What: err.Error()}
+		return nil, &DamagedError{Volume: v.name, Entry: nameVolume, Offset: e.offset, What: err.Error(), Want: v.promised(e, data), Got: digestOf(data).String()}
 	}
 	return info, err
 }
@@ -74,7 +75,7 @@ type expected struct {
 func (v *volume) checkOrder(want []expected) error {
 	for i, w := range want {
 		if i >= len(v.entries) {
-			return &DamagedError{Volume: v.name, Offset: v.size, What: "the entry " + w.name + " is missing"}
+			return &DamagedError{Volume: v.name, Offset: v.size, What: "the entry " + w.name + " is missing", Want: w.name, Got: "nothing"}
 		}
 		if got := v.entries[i]; got.name != w.name || got.size != w.size {
 			return &DamagedError{Volume: v.name, Entry: got.name, Offset: got.offset - blockSize, What: "another entry belongs here",
@@ -82,7 +83,22 @@ func (v *volume) checkOrder(want []expected) error {
 		}
 	}
 	if len(v.entries) != len(want)+1 || v.entries[len(want)].name != sumsName {
-		return &DamagedError{Volume: v.name, Offset: v.size, What: "after the blobs there is not exactly the entry " + sumsName}
+		return &DamagedError{Volume: v.name, Offset: v.size, What: "after the blobs there is not exactly the entry " + sumsName,
+			Want: fmt.Sprintf("%d entries, the last one %s", len(want)+1, sumsName), Got: fmt.Sprintf("%d, the last one %.120s", len(v.entries), v.entries[len(v.entries)-1].name)}
 	}
 	return nil
+}
+
+// promised is what SHA256SUMS has for an entry, or in words what belongs there,
+// where the sum is that of these wrong bytes or says nothing.
+func (v *volume) promised(e entry, data []byte) string {
+	listed, sums, err := v.listedSums()
+	if err == nil {
+		for i, l := range listed {
+			if l.name == e.name && sums[i] != digestOf(data) {
+				return sums[i].String()
+			}
+		}
+	}
+	return "a plan for the content of the manifest"
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -26,14 +27,21 @@ func CheckWritable(dir string) error {
 	return nil
 }
 
-// FileSizeLimit is the largest file that the file system of dir can hold, in
-// bytes, as far as its kind tells.
-func FileSizeLimit(dir string) (int64, error) {
+// room asks the file system of dir, and the limits of this process.
+func (realMedium) room(dir string) (r room, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, fmt.Errorf("ask for the file system of %s: %w", dir, err)
+		return r, fmt.Errorf("ask for the file system of %s: %w", dir, err)
 	}
-	return limitOf(int64(st.Type)), nil
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &own); err != nil {
+		return r, fmt.Errorf("ask for the limits of this process: %w", err)
+	}
+	r = room{free: int64(st.Bavail) * st.Bsize, file: limitOf(int64(st.Type)), name: cmp.Or(st.Namelen, 255)}
+	if own.Cur < uint64(r.file) {
+		r.file, r.ulimit = int64(own.Cur), true
+	}
+	return r, nil
 }
 
 // limitOf knows the file systems of media that have a limit people meet.

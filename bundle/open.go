@@ -69,8 +69,9 @@ func OpenFile(path string) (*Sealed, error) {
 
 // Open is OpenFile for something that is already open; name is for messages.
 func Open(r io.ReaderAt, size int64, name string) (*Sealed, error) {
-	v := &volume{name: name, file: r, size: size, byName: map[string]entry{}}
-	v.entries, v.found = listEntries(r, size, name)
+	v := &volume{name: name, size: size, byName: map[string]entry{}}
+	v.file = &named{r, v}
+	v.entries, v.found = listEntries(v.file, size, name)
 	if len(v.entries) == 0 || v.entries[0].name != nameManifest {
 		return nil, notABundle(name, v)
 	}
@@ -84,7 +85,8 @@ func Open(r io.ReaderAt, size int64, name string) (*Sealed, error) {
 }
 
 func notABundle(name string, v *volume) error {
-	if v.found != nil && len(v.entries) > 0 {
+	var unreadable *UnreadableError
+	if v.found != nil && len(v.entries) > 0 || errors.As(v.found, &unreadable) {
 		return v.found
 	}
 	p := problem.New("volume/not-a-bundle", "%s is not a bundle", name).
@@ -128,7 +130,8 @@ func (v *volume) readHead() error {
 			break
 		}
 		if e.size > limit {
-			return &DamagedError{Volume: v.name, Entry: e.name, Offset: e.offset, What: fmt.Sprintf("it has %d bytes, more than the %d allowed", e.size, limit)}
+			return &DamagedError{Volume: v.name, Entry: e.name, Offset: e.offset, What: fmt.Sprintf("it has %d bytes, more than the %d allowed", e.size, limit),
+				Want: fmt.Sprintf("at most %d bytes", limit), Got: fmt.Sprintf("%d bytes", e.size)}
 		}
 		if e.name == nameVolume || e.name == nameLayout || e.name == nameIndex {
 			continue
@@ -146,8 +149,12 @@ func (v *volume) readHead() error {
 
 func (v *volume) read(e entry) ([]byte, error) {
 	data := make([]byte, e.size)
-	if n, err := v.file.ReadAt(data, e.offset); int64(n) < e.size {
-		return nil, fmt.Errorf("read %s, entry %s: %w", v.name, e.name, err)
+	n, err := v.file.ReadAt(data, e.offset)
+	if int64(n) == e.size {
+		return data, nil
 	}
-	return data, nil
+	if err == io.EOF {
+		return nil, endsWithin(v.name, e, e.offset+int64(n))
+	}
+	return nil, err
 }

@@ -42,9 +42,12 @@ func (p *VolumePlan) identity() Digest {
 
 // unfinished is a volume being written, or one that an export left behind.
 type unfinished struct {
-	path string // the volume's own
-	file *os.File
-	mark mark // where to go on; zero at the beginning
+	path    string // the volume's own
+	file    *os.File
+	medium  medium
+	through mediumFile // the file, as it is written
+	mark    mark       // where to go on; zero at the beginning
+	have    int64      // how much of the volume the file had, and takes no more room
 	// journalled tells that what was written so far is worth going on with.
 	journalled bool
 	started    int64 // how much the disk has been told to begin with
@@ -58,8 +61,8 @@ func (u *unfinished) journal() string { return u.path + journalSuffix }
 // openUnfinished opens the partial file of a volume at the place that its
 // journal names, or makes it anew. One writer has it at a time; a second gets
 // medium/busy.
-func openUnfinished(path string, plan *VolumePlan) (*unfinished, error) {
-	u := &unfinished{path: path}
+func openUnfinished(path string, plan *VolumePlan, m medium) (*unfinished, error) {
+	u := &unfinished{path: path, medium: m}
 	f, err := openOwn(u.partial())
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = cas.CreatePartial(path, 0o644)
@@ -67,7 +70,7 @@ func openUnfinished(path string, plan *VolumePlan) (*unfinished, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.file = f
+	u.file, u.through = f, m.through(f)
 	if err := u.claim(plan); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -101,7 +104,7 @@ func (u *unfinished) claim(plan *VolumePlan) error {
 	}
 	u.mark = u.remembered(plan, mine.Size())
 	u.journalled = u.mark.Position > 0
-	u.started, u.written = u.mark.Position, u.mark.Position
+	u.started, u.written, u.have = u.mark.Position, u.mark.Position, u.mark.Position
 	if err := u.file.Truncate(u.mark.Position); err != nil {
 		return err
 	}
@@ -160,13 +163,13 @@ func (p *VolumePlan) holds(m *mark) bool {
 
 // Write keeps the medium busy while it is being written to.
 func (u *unfinished) Write(b []byte) (int, error) {
-	n, err := u.file.Write(b)
+	n, err := u.through.Write(b)
 	u.written += int64(n)
 	if u.written-u.started >= steadyEvery {
 		startWriteback(u.file, u.started, u.written-u.started)
 		u.started = u.written
 	}
-	return n, err
+	return n, fromMedium(err)
 }
 
 // reached writes the mark into the journal once enough has come since the last.
@@ -177,26 +180,31 @@ func (u *unfinished) reached(plan *VolumePlan, every int64) func(*mark) error {
 			return nil
 		}
 		last = m.Position
-		if err := u.file.Sync(); err != nil {
-			return err
+		if err := u.through.Sync(); err != nil {
+			return fromMedium(err)
 		}
 		b, err := json.Marshal(journal{Volume: id, Mark: *m})
 		if err != nil {
 			return err
 		}
+		if err := u.medium.note(u.journal(), b); err != nil {
+			return fromMedium(err)
+		}
 		u.journalled = true
-		return cas.WriteBytes(u.journal(), 0o644, b)
+		return nil
 	}
 }
 
-// drop leaves nothing behind.
+// drop leaves nothing behind. What is on a medium that was taken away stays there.
 func (u *unfinished) drop() error {
-	return errors.Join(os.Remove(u.partial()), u.forget())
+	return errors.Join(removeUnlessGone(u.partial()), u.forget())
 }
 
 // forget removes the journal.
-func (u *unfinished) forget() error {
-	if err := os.Remove(u.journal()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (u *unfinished) forget() error { return removeUnlessGone(u.journal()) }
+
+func removeUnlessGone(path string) error {
+	if err := os.Remove(path); err != nil && !lost(fromMedium(err)) {
 		return err
 	}
 	return nil
@@ -204,8 +212,8 @@ func (u *unfinished) forget() error {
 
 // finish gives the volume its name.
 func (u *unfinished) finish() error {
-	if err := os.Rename(u.partial(), u.path); err != nil {
-		return errors.Join(err, u.drop())
+	if err := u.medium.rename(u.partial(), u.path); err != nil {
+		return err
 	}
-	return errors.Join(u.forget(), cas.SyncDir(filepath.Dir(u.path)))
+	return errors.Join(u.forget(), u.medium.syncDir(filepath.Dir(u.path)))
 }

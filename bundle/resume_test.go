@@ -175,7 +175,7 @@ func TestJournalsThatLie(t *testing.T) {
 			}
 			path, err := plan.WriteTo(t.Context(), dir, content, bundle.WriteOptions{})
 			if what == "wrong bytes" {
-				if codeOf(err) != "medium/readback" {
+				if codeOf(err) != "medium/left-changed" {
 					t.Errorf("got %v", err)
 				}
 				path, err = plan.WriteTo(t.Context(), dir, content, bundle.WriteOptions{}) // the second time from the beginning
@@ -190,6 +190,56 @@ func TestJournalsThatLie(t *testing.T) {
 				t.Errorf("a file beside it is %q now, %v", b, err)
 			}
 		})
+	}
+}
+
+// TestResumeOfAnEditedPartial: what was written before an interruption is proven
+// before anything is written behind it, or with the reading back, so that other
+// bytes never become the volume; and nobody blames the medium for them.
+func TestResumeOfAnEditedPartial(t *testing.T) {
+	plan, content, want := longVolume(t)
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := int64(0)
+	_, err := plan.WriteTo(ctx, dir, content, bundle.WriteOptions{JournalEvery: 1, Observe: func(n int64) {
+		if seen += n; seen > 100<<20 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	partial := filepath.Join(dir, plan.FileName()+cas.PartialSuffix)
+	whole, err := os.ReadFile(partial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs := bytes.Index(whole, []byte("blobs/sha256/"))
+	padding := bytes.Index(whole[block:], make([]byte, 64)) + block
+	for _, at := range []int{0, block, padding, blobs, blobs + block, len(whole) / 2, 64 << 20} {
+		for _, noReadback := range []bool{true, false} {
+			dir := copyFolder(t, dir)
+			f, err := os.OpenFile(filepath.Join(dir, filepath.Base(partial)), os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.WriteAt([]byte{whole[at] ^ 1}, int64(at))
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			o := bundle.WriteOptions{JournalEvery: 1, NoReadback: noReadback}
+			if _, err := plan.WriteTo(t.Context(), dir, content, o); codeOf(err) != "medium/left-changed" || !strings.Contains(err.Error(), "was begun by an export that was interrupted") {
+				t.Errorf("byte %d edited, no reading back %v: %v", at, noReadback, err)
+			}
+			assertEmpty(t, dir)
+			if !noReadback || at > 0 {
+				continue
+			}
+			path, err := plan.WriteTo(t.Context(), dir, content, o)
+			if err != nil || digestOfFile(t, path) != want {
+				t.Errorf("again, from the beginning: %v, or other bytes", err)
+			}
+		}
 	}
 }
 

@@ -165,7 +165,14 @@ func (f *finder) folder(dir string) error {
 		if err := f.signature(path, e); err != nil {
 			return err
 		}
-		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), cas.PartialSuffix) || !beginsAsVolume(path) {
+		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), cas.PartialSuffix) {
+			continue
+		}
+		begins, err := beginsAsVolume(path)
+		if err != nil {
+			f.damaged = append(f.damaged, err)
+		}
+		if !begins {
 			continue
 		}
 		s, err := OpenFile(path)
@@ -181,16 +188,25 @@ func (f *finder) folder(dir string) error {
 }
 
 // beginsAsVolume tells whether a file begins with the entry that every volume
-// begins with.
-func beginsAsVolume(path string) bool {
+// begins with. A file that the medium does not give may be a volume; one that
+// we may not read is somebody else's.
+func beginsAsVolume(path string) (bool, error) {
 	f, err := os.Open(path)
-	if err != nil {
-		return false
+	if errors.Is(err, fs.ErrPermission) {
+		return false, nil
 	}
-	defer f.Close()
+	if err != nil {
+		return false, &UnreadableError{Volume: filepath.Base(path), Err: err}
+	}
 	start := make([]byte, len(nameManifest)+1)
 	_, err = io.ReadFull(f, start)
-	return err == nil && string(start) == nameManifest+"\x00"
+	if closeErr := f.Close(); err == io.EOF || err == io.ErrUnexpectedEOF {
+		return false, closeErr
+	}
+	if err != nil {
+		return false, &UnreadableError{Volume: filepath.Base(path), Err: err}
+	}
+	return string(start) == nameManifest+"\x00", nil
 }
 
 // signature reads a file that is named as a signature beside a volume. One that

@@ -21,10 +21,12 @@ type Written struct {
 type SetWriteOptions struct {
 	NoReadback bool  // do not read the volumes back from the medium
 	Only       []int // numbers of the volumes to write; none for all
-	// Begin is told of each volume before it is written, with how many bytes
-	// will be written and read back, and gives whom to tell of them and of the
-	// end; nil tells nobody.
-	Begin func(name string, steps int64) (observe func(n int64), done func(error))
+	// Begin is told of each step before it begins ("write x.tar", "read back
+	// x.tar"), with its bytes, and gives whom to tell of them and of the end;
+	// nil tells nobody.
+	Begin func(what string, bytes int64) (observe func(n int64), done func(error))
+
+	medium medium // nil: the real one
 }
 
 // WriteTo writes every volume of the set into dir, as VolumePlan.WriteTo does,
@@ -35,7 +37,8 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkRoom(dir, numbers); err != nil {
+	opts := WriteOptions{NoReadback: o.NoReadback, medium: o.medium, begin: o.Begin}
+	if err := p.checkRoom(opts.onto(), dir, numbers); err != nil {
 		return nil, err
 	}
 	var written []Written
@@ -44,7 +47,7 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 		if err != nil {
 			return written, err
 		}
-		path, err := v.writeObserved(ctx, dir, content, o)
+		path, err := v.WriteTo(ctx, dir, content, opts)
 		if err != nil {
 			return written, err
 		}
@@ -53,21 +56,39 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 	return written, nil
 }
 
-// checkRoom makes sure that all of the volumes fit, and that nothing else stands
-// under their names. It holds one plan at a time: each has all segments.
-func (p *SetPlan) checkRoom(dir string, numbers []int) error {
+// CheckRoom finds before any work that the medium cannot take the volumes, all
+// of the set or only some: too little space, files or names that are too large
+// for it, or something else in their place.
+func (p *SetPlan) CheckRoom(dir string, only []int) error {
+	numbers, err := p.Numbers(only)
+	if err != nil {
+		return err
+	}
+	return p.checkRoom(realMedium{}, dir, numbers)
+}
+
+// checkRoom holds one plan at a time: each has all segments.
+func (p *SetPlan) checkRoom(m medium, dir string, numbers []int) error {
+	r, err := m.room(dir)
+	if err != nil {
+		return err
+	}
 	var need int64
 	for _, n := range numbers {
 		v, err := p.Volume(n)
 		if err != nil {
 			return err
 		}
-		if err := p.CheckTarget(filepath.Join(dir, v.FileName())); err != nil {
+		path := filepath.Join(dir, v.FileName())
+		if err := r.checkFile(path, v.size); err != nil {
 			return err
 		}
-		need += v.missing(dir)
+		if err := p.CheckTarget(path); err != nil {
+			return err
+		}
+		need += v.missing(path)
 	}
-	return checkSpace(dir, need)
+	return r.checkSpace(dir, need)
 }
 
 // Numbers are the volumes to write, all of them when none are asked for. One
@@ -86,26 +107,13 @@ func (p *SetPlan) Numbers(only []int) ([]int, error) {
 	return only, nil
 }
 
-func (p *VolumePlan) writeObserved(ctx context.Context, dir string, content Content, o SetWriteOptions) (string, error) {
-	opts := WriteOptions{NoReadback: o.NoReadback}
-	if o.Begin == nil {
-		return p.WriteTo(ctx, dir, content, opts)
+// missing is how many bytes of the volume are not at its place yet: an earlier
+// export may have written it, or begun to.
+func (p *VolumePlan) missing(path string) int64 {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == p.size {
+		return 0
 	}
-	steps := p.size
-	if !o.NoReadback {
-		steps *= 2
-	}
-	observe, done := o.Begin(p.FileName(), steps)
-	opts.Observe = observe
-	path, err := p.WriteTo(ctx, dir, content, opts)
-	done(err)
-	return path, err
-}
-
-// missing is how many bytes of the volume an interrupted export has not written
-// to dir yet.
-func (p *VolumePlan) missing(dir string) int64 {
-	u := unfinished{path: filepath.Join(dir, p.FileName())}
+	u := unfinished{path: path}
 	info, err := os.Lstat(u.partial())
 	if err != nil {
 		return p.size

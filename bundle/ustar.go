@@ -125,10 +125,10 @@ func listEntries(r io.ReaderAt, size int64, volume string) ([]entry, error) {
 			return entries, err
 		}
 		if seen[e.name] {
-			return entries, &DamagedError{Volume: volume, Entry: e.name, Offset: at, What: "the name is there twice"}
+			return entries, &DamagedError{Volume: volume, Entry: e.name, Offset: at, What: "the name is there twice", Want: "each name once", Got: fmt.Sprintf("%.120q again", e.name)}
 		}
 		if len(entries) == maxEntries {
-			return entries, &DamagedError{Volume: volume, Offset: at, What: fmt.Sprintf("more than %d entries", maxEntries)}
+			return entries, &DamagedError{Volume: volume, Offset: at, What: fmt.Sprintf("more than %d entries", maxEntries), Want: fmt.Sprintf("at most %d", maxEntries), Got: "more"}
 		}
 		if at, err = checkPadding(r, e, size, volume); err != nil {
 			return entries, err
@@ -144,25 +144,27 @@ func readBlock(r io.ReaderAt, at int64, volume string) (h [blockSize]byte, err e
 		return h, nil
 	}
 	if err == io.EOF {
-		return h, &DamagedError{Volume: volume, Offset: at, What: "it ends without the two zero blocks of a complete volume"}
+		return h, &DamagedError{Volume: volume, Offset: at, What: "it ends without the two zero blocks of a complete volume",
+			Want: fmt.Sprintf("%d bytes from byte %d on", len(h), at), Got: fmt.Sprintf("%d bytes", n)}
 	}
-	return h, fmt.Errorf("read %s at byte %d: %w", volume, at, err)
+	return h, err
 }
 
 func parseHeader(h [blockSize]byte, at int64, volume string) (entry, error) {
 	name, _, _ := bytes.Cut(h[:100], []byte{0})
-	damaged := func(what string) error {
-		return &DamagedError{Volume: volume, Entry: string(name), Offset: at, What: what}
+	damaged := func(what, want, got string) error {
+		return &DamagedError{Volume: volume, Entry: string(name), Offset: at, What: what, Want: want, Got: got}
 	}
 	if !validEntryName(string(name)) {
-		return entry{}, damaged("the name is outside the profile")
+		return entry{}, damaged("the name is outside the profile", "a name of a-z, 0-9, . _ / and -", fmt.Sprintf("%.120q", name))
 	}
 	size, err := strconv.ParseInt(string(h[124:135]), 8, 64)
 	if err != nil || size < 0 || size > maxEntrySize {
-		return entry{}, damaged("the size is outside the profile")
+		return entry{}, damaged("the size is outside the profile", fmt.Sprintf("eleven octal digits, at most %d bytes", int64(maxEntrySize)), fmt.Sprintf("%q", h[124:136]))
 	}
-	if h != header(string(name), size) {
-		return entry{}, damaged("the header is outside the profile: only plain files with mode 0644, owner 0 and time 0 are accepted")
+	if want := header(string(name), size); h != want {
+		return entry{}, damaged("the header is outside the profile: only plain files with mode 0644, owner 0 and time 0 are accepted",
+			digestOf(want[:]).String(), digestOf(h[:]).String())
 	}
 	return entry{name: string(name), size: size, offset: at + blockSize}, nil
 }
@@ -171,15 +173,14 @@ func parseHeader(h [blockSize]byte, at int64, volume string) (entry, error) {
 func checkPadding(r io.ReaderAt, e entry, size int64, volume string) (int64, error) {
 	end, pad := e.offset+e.size, padding(e.size)
 	if end+pad > size {
-		return 0, &DamagedError{Volume: volume, Entry: e.name, Offset: e.offset, What: "the volume ends within it",
-			Want: fmt.Sprintf("%d bytes", e.size), Got: fmt.Sprintf("%d bytes", max(0, size-e.offset))}
+		return 0, endsWithin(volume, e, size)
 	}
 	buf := make([]byte, pad)
 	if _, err := r.ReadAt(buf, end); err != nil && err != io.EOF {
-		return 0, fmt.Errorf("read %s at byte %d: %w", volume, end, err)
+		return 0, err
 	}
 	if !isZero(buf) {
-		return 0, &DamagedError{Volume: volume, Entry: e.name, Offset: end, What: "its padding is not zero"}
+		return 0, &DamagedError{Volume: volume, Entry: e.name, Offset: end, What: "its padding is not zero", Want: strings.Repeat("00", min(len(buf), 16)), Got: fmt.Sprintf("%x", firstNonzero(buf))}
 	}
 	return end + pad, nil
 }
@@ -189,11 +190,26 @@ func checkEnd(r io.ReaderAt, at, size int64, volume string) error {
 	if err != nil {
 		return err
 	}
-	if !isZero(second[:]) || at+endSize != size {
+	if !isZero(second[:]) {
+		return &DamagedError{Volume: volume, Offset: at + blockSize, What: "after its last entry there are not exactly two zero blocks",
+			Want: strings.Repeat("00", 16), Got: fmt.Sprintf("%x", firstNonzero(second[:]))}
+	}
+	if at+endSize != size {
 		return &DamagedError{Volume: volume, Offset: at, What: "after its last entry there are not exactly two zero blocks",
 			Want: fmt.Sprintf("end of file at byte %d", at+endSize), Got: fmt.Sprintf("%d bytes", size)}
 	}
 	return nil
+}
+
+// firstNonzero gives the 16 bytes in which something else than zero begins.
+func firstNonzero(b []byte) []byte {
+	i := bytes.IndexFunc(b, func(r rune) bool { return r != 0 })
+	return b[i:min(i+16, len(b))]
+}
+
+func endsWithin(volume string, e entry, size int64) error {
+	return &DamagedError{Volume: volume, Entry: e.name, Offset: e.offset, What: "the volume ends within it",
+		Want: fmt.Sprintf("%d bytes", e.size), Got: fmt.Sprintf("%d bytes", max(0, size-e.offset))}
 }
 
 func isZero(b []byte) bool {

@@ -120,18 +120,33 @@ func (s *Sealed) checkTrustVersions(m *Manifest) error {
 }
 
 // checkSignatureNames refuses entries that are no signature in the one form, or
-// that bear another key's name: nothing travels that says nothing.
+// that bear another key's name, in whatever volume: nothing travels that says
+// nothing.
 func (s *Sealed) checkSignatureNames() error {
-	for _, sig := range s.head.Signatures {
-		parsed, err := signing.ParseBundle(sig.Bytes)
-		if err != nil {
-			return fmt.Errorf("%s, signature %s: %w", s.name, sig.Key, err)
+	checked := map[string]bool{} // most volumes have the same
+	check := func(name string, list []Signature) error {
+		for _, sig := range list {
+			once := sig.Key + string(sig.Bytes)
+			if checked[once] {
+				continue
+			}
+			checked[once] = true
+			parsed, err := signing.ParseBundle(sig.Bytes)
+			if err != nil {
+				return fmt.Errorf("%s, signature %s: %w", name, sig.Key, err)
+			}
+			if parsed.Claims().Short() != sig.Key {
+				return problem.New("format/invalid", "%s: the signature %s names the key %s", name, sig.Key, parsed.Claims().Short())
+			}
 		}
-		if parsed.Claims().Short() != sig.Key {
-			return problem.New("format/invalid", "%s: the signature %s names the key %s", s.name, sig.Key, parsed.Claims().Short())
+		return nil
+	}
+	for _, v := range s.volumes {
+		if err := check(v.name, v.head.Signatures); err != nil {
+			return err
 		}
 	}
-	return nil
+	return check(s.name, s.head.Signatures)
 }
 
 // torn is what is wrong with the first damaged volume as a file.

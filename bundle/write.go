@@ -267,8 +267,9 @@ func savedHash(state []byte) (hash.Hash, error) {
 	return h, h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
 }
 
-// sumsOf parses SHA256SUMS into digests by name, in the order of entries.
-func sumsOf(data []byte, entries []entry) ([]Digest, error) {
+// sumsOf parses SHA256SUMS into digests by name, in the order of entries. What
+// is wrong it says with the offset within.
+func sumsOf(data []byte, entries []entry) ([]Digest, *DamagedError) {
 	var digests []Digest
 	rest := data
 	for _, e := range entries {
@@ -276,13 +277,14 @@ func sumsOf(data []byte, entries []entry) ([]Digest, error) {
 		hexDigits, name, ok := strings.Cut(string(line), "  ")
 		d, err := cas.ParseHex(hexDigits)
 		if !found || !ok || err != nil || name != e.name {
-			return nil, fmt.Errorf("its line %d is not the sum of %s", len(digests)+1, e.name)
+			return nil, &DamagedError{Offset: int64(len(data) - len(rest)), What: fmt.Sprintf("its line %d is not the sum of %s", len(digests)+1, e.name),
+				Want: "64 hex digits, two blanks, " + e.name, Got: fmt.Sprintf("%.200q", line)}
 		}
 		digests = append(digests, d)
 		rest = after
 	}
 	if len(rest) != 0 {
-		return nil, errors.New("it has lines for entries that are not there")
+		return nil, &DamagedError{Offset: int64(len(data) - len(rest)), What: "it has lines for entries that are not there", Want: "its end", Got: fmt.Sprintf("%.200q", rest)}
 	}
 	return digests, nil
 }

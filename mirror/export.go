@@ -96,6 +96,10 @@ func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) 
 	if err != nil {
 		return err
 	}
+	// A medium that cannot take it shall not cost a serial either.
+	if err := set.CheckRoom(dir, e.Volumes); err != nil {
+		return err
+	}
 	if err := e.seal(l, head.Digest()); err != nil {
 		return err
 	}
@@ -444,7 +448,7 @@ func (e *Exporter) write(ctx context.Context, set *bundle.SetPlan, dir string, s
 	return set.WriteManifest(dir)
 }
 
-func (e *Exporter) beginVolume(name string, steps int64) (observe func(int64), done func(error)) {
-	item := e.Progress.Start("write "+name, steps)
+func (e *Exporter) beginVolume(what string, bytes int64) (observe func(int64), done func(error)) {
+	item := e.Progress.Start(what, bytes)
 	return item.Advance, item.Done
 }

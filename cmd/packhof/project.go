@@ -192,9 +192,9 @@ type shown struct{ cli.Progress }
 
 func (s shown) Start(what string, bytes int64) mirror.Item { return s.Progress.Start(what, bytes) }
 
-// volume shows the writing of one volume, for bundle.SetWriteOptions.
-func (s shown) volume(name string, steps int64) (func(n int64), func(error)) {
-	item := s.Progress.Start("write "+name, steps)
+// volume shows a step of writing a volume, for bundle.SetWriteOptions.
+func (s shown) volume(what string, bytes int64) (func(n int64), func(error)) {
+	item := s.Progress.Start(what, bytes)
 	return item.Advance, item.Done
 }
 

@@ -113,6 +113,9 @@ func exportEntries() []Entry {
 		{"medium/file-too-large", ExitFailed, "The medium's file system does not take a file of this size.", ""},
 		{"medium/taken", ExitFailed, "Where the bundle should go stands something else.", ""},
 		{"medium/busy", ExitFailed, "Another packhof is writing the same volume.", ""},
+		{"medium/name-too-long", ExitFailed, "The medium's file system does not take names as long as those of volumes.", ""},
+		{"medium/lost", ExitNoDestination, "The medium stopped answering while it was written to: it broke or was taken away.", "put it in again and run the same command"},
+		{"medium/left-changed", ExitDamaged, "What an interrupted export left on the medium is not what it wrote there.", "run the same command again: it begins anew"},
 		{"medium/readback", ExitDamaged, "The medium does not give back what was written to it.", ""},
 	}
 }
@@ -125,6 +128,7 @@ func bundleEntries() []Entry {
 		{"format/too-large", ExitDamaged, "A document is larger than its format allows.", ""},
 		{"format/critical-extension", ExitFailed, "A bundle needs something that this version does not know.", "use a newer version"},
 		{"volume/damaged", ExitDamaged, "Bytes of a volume are missing, or not the right ones.", ""},
+		{"volume/unreadable", ExitDamaged, "A medium does not give the bytes of a volume: it gives errors, or was taken away.", "put it in again and try once more; else copy the volume from its original again"},
 		{"volume/foreign", ExitDamaged, "Parts of a volume belong to different bundles.", "copy the volume from its original again"},
 		{"volume/not-a-bundle", ExitDamaged, "A file is no bundle.", ""},
 		{"volume/not-a-file", ExitUsage, "A path is not a file.", ""},

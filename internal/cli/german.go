@@ -83,6 +83,7 @@ func germanBundle() []GermanEntry {
 		{"format/too-large", "Ein Dokument ist größer, als sein Format erlaubt.", ""},
 		{"format/critical-extension", "Eine Lieferung braucht etwas, das diese Version nicht kennt.", "eine neuere Version verwenden"},
 		{"volume/damaged", "Bytes der Datei fehlen oder sind nicht die richtigen.", "den Datenträger erneut beschreiben lassen"},
+		{"volume/unreadable", "Ein Datenträger gibt die Bytes einer Datei nicht her: Er gibt Fehler oder wurde entfernt.", "ihn wieder einlegen und es noch einmal versuchen; sonst die Datei noch einmal vom Original kopieren"},
 		{"volume/foreign", "Teile der Datei gehören zu verschiedenen Lieferungen.", "die Datei noch einmal vom Original kopieren"},
 		{"volume/not-a-bundle", "Eine Datei ist keine Lieferung.", "die Datei angeben, die auf .tar endet"},
 		{"volume/not-a-file", "Ein Pfad ist keine Datei.", ""},
