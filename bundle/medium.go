@@ -47,6 +47,23 @@ func (realMedium) rename(from, to string) error     { return os.Rename(from, to)
 func (realMedium) syncDir(dir string) error         { return cas.SyncDir(dir) }
 func (realMedium) note(path string, b []byte) error { return cas.WriteBytes(path, 0o644, b) }
 
+// CheckMedium refuses early, with numbers, a medium that cannot take least bytes
+// under the name path, in one file or in several.
+func CheckMedium(path string, least int64, oneFile bool) error {
+	r, err := realMedium{}.room(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	size := int64(0)
+	if oneFile {
+		size = least
+	}
+	if err := r.checkFile(path, size); err != nil {
+		return err
+	}
+	return r.checkSpace(filepath.Dir(path), least)
+}
+
 // longestSuffix is what is appended to a volume's name while it is written: that
 // of a journal which is itself being replaced.
 const longestSuffix = journalSuffix + cas.PartialSuffix

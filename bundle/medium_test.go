@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,7 @@ type Faulty struct {
 	At   int64 // takes so many bytes, where Step is empty
 
 	Calls map[string]int
+	mu    sync.Mutex // of Calls: several cores read back
 	taken int64
 }
 
@@ -33,6 +35,8 @@ func (f *Faulty) On(o WriteOptions) WriteOptions { o.medium = f; return o }
 func (f *Faulty) OnSet(o SetWriteOptions) SetWriteOptions { o.medium = f; return o }
 
 func (f *Faulty) call(step string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.Calls == nil {
 		f.Calls = map[string]int{}
 	}

@@ -215,8 +215,7 @@ func TestResumeOfAnEditedPartial(t *testing.T) {
 		t.Fatal(err)
 	}
 	blobs := bytes.Index(whole, []byte("blobs/sha256/"))
-	padding := bytes.Index(whole[block:], make([]byte, 64)) + block
-	for _, at := range []int{0, block, padding, blobs, blobs + block, len(whole) / 2, 64 << 20} {
+	for _, at := range []int{block, blobs + block, 64 << 20} {
 		for _, noReadback := range []bool{true, false} {
 			dir := copyFolder(t, dir)
 			f, err := os.OpenFile(filepath.Join(dir, filepath.Base(partial)), os.O_WRONLY, 0)
@@ -232,7 +231,7 @@ func TestResumeOfAnEditedPartial(t *testing.T) {
 				t.Errorf("byte %d edited, no reading back %v: %v", at, noReadback, err)
 			}
 			assertEmpty(t, dir)
-			if !noReadback || at > 0 {
+			if !noReadback || at > block {
 				continue
 			}
 			path, err := plan.WriteTo(t.Context(), dir, content, o)

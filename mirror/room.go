@@ -2,6 +2,8 @@ package mirror
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
@@ -61,4 +63,28 @@ func (e *Exporter) checkRoom(l *Lock) (lacking, error) {
 	return missing, problem.New("disk/full", "there is not enough space in %s for what has to be fetched", e.Store.Dir()).
 		With(fmt.Sprintf("needed:  %d bytes", missing.least()), fmt.Sprintf("free:    %d bytes", free)).
 		Hint("free space there, or set store in packhof.yaml to a larger disk")
+}
+
+// checkMedium finds before all the fetching that the medium can never take what
+// the lock names: the largest artifact alone does not fit. The volumes themselves
+// are held against it when their sizes are known.
+func (e *Exporter) checkMedium(l *Lock, dir string) error {
+	if len(e.Since) > 0 || e.Want != nil || len(e.Volumes) > 0 {
+		return nil // a part of it, of a size that shows later
+	}
+	base := bundle.BaseName(&bundle.Manifest{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial})
+	there, err := filepath.Glob(filepath.Join(globbed(dir), base+".*"))
+	if err != nil || len(there) > 0 {
+		return err // some of it may be on the medium already
+	}
+	var least int64
+	for _, p := range l.Artifacts {
+		least = max(least, p.Bytes)
+	}
+	return bundle.CheckMedium(filepath.Join(dir, base+".tar"), least, len(e.VolumeSizes) == 0)
+}
+
+// globbed is a folder's name in which nothing stands for something else.
+func globbed(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }

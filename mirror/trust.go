@@ -149,7 +149,8 @@ func (t *TrustFolder) CheckSigner(channel string, key signing.PublicKey, at time
 			continue
 		}
 		if !k.ValidAt(at) {
-			return problem.New("trust/key-expired", "the key of %s is valid from %s to %s only", k.Owner, k.NotBefore.Format(time.DateOnly), k.NotAfter.Format(time.DateOnly))
+			return problem.New("trust/key-expired", "the key of %s is valid from %s to %s only", k.Owner, k.NotBefore.Format(time.DateOnly), k.NotAfter.Format(time.DateOnly)).
+				With("now:  " + at.UTC().Format(time.RFC3339))
 		}
 		if reason, revoked := t.Trust.Revocations().Key(key.ID()); revoked {
 			return problem.New("trust/key-revoked", "the key of %s is revoked: %s", k.Owner, reason)

@@ -69,6 +69,7 @@ func sourceEntries() []Entry {
 		{"source/wrong-content", ExitDamaged, "The host delivered other bytes than those that were named. They were not kept.", ""},
 		{"source/no-size", ExitFailed, "A web server does not say how long a file is.", ""},
 		{"source/unreadable", ExitFailed, "A file of a folder cannot be read.", ""},
+		{"source/changing", ExitFailed, "A file changes while it is read.", "stop what writes to it, and run the same command again"},
 		{"source/not-a-file", ExitFailed, "A folder holds something that is neither a file nor a folder.", ""},
 		{"auth/required", ExitNotLoggedIn, "A host wants credentials, or does not accept those it got.", ""},
 		{"source/lock-contradiction", ExitFailed, "The lock says two different things of one artifact.", "packhof plan"},

@@ -132,11 +132,34 @@ func (t *tree) hash(ctx context.Context, name string, item mirror.Item) (bundle.
 		return bundle.File{}, fmt.Errorf("read %s in %s: %w", name, t.from, err)
 	}
 	h := sha256.New()
-	size, err := io.CopyBuffer(h, &watched{ctx: ctx, r: f, item: item}, make([]byte, 256<<10))
+	size, err := t.copySteady(h, &watched{ctx: ctx, r: f, item: item}, f, name)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return bundle.File{}, fmt.Errorf("read %s in %s: %w", name, t.from, err)
+		return bundle.File{}, err
 	}
 	return bundle.File{Path: name, Size: size, Digest: cas.Digest(h.Sum(nil))}, nil
+}
+
+// copySteady copies a file that nobody writes to meanwhile: of one that grows
+// there might be no end.
+func (t *tree) copySteady(w io.Writer, r io.Reader, f *os.File, name string) (int64, error) {
+	before, err := f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("read %s in %s: %w", name, t.from, err)
+	}
+	size, err := io.CopyBuffer(w, io.LimitReader(r, before.Size()), make([]byte, 256<<10))
+	if err != nil {
+		return size, fmt.Errorf("read %s in %s: %w", name, t.from, err)
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return size, fmt.Errorf("read %s in %s: %w", name, t.from, err)
+	}
+	if size == before.Size() && after.Size() == before.Size() && after.ModTime().Equal(before.ModTime()) {
+		return size, nil
+	}
+	return size, problem.New("source/changing", "%s in %s changes while it is read", name, t.from).
+		With(fmt.Sprintf("before:  %d bytes", before.Size()), fmt.Sprintf("now:     %d bytes", after.Size())).
+		Hint("stop what writes to it, and run the same command again")
 }
 
 // watched is a reader that ends with its context and tells of its progress.
