@@ -2,6 +2,7 @@ package bundle_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -31,10 +33,13 @@ func TestVectors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := readVector(t, file)
 			seen[v.head["threat"]] = true
-			v.judge(t, check(f.good, f.forge(t, v.steps)))
+			v.judge(t, v.check(t, f))
 		})
 	}
-	for _, threat := range []string{"T-01", "T-02", "T-03", "T-04", "T-05", "T-06", "T-07", "T-08", "T-10", "T-20", "T-21", "T-23", "T-26"} {
+	for _, threat := range []string{
+		"T-01", "T-02", "T-03", "T-04", "T-05", "T-06", "T-07", "T-08", "T-09", "T-10",
+		"T-20", "T-21", "T-22", "T-23", "T-24", "T-25", "T-26", "T-30", "T-32",
+	} {
 		if !seen[threat] {
 			t.Errorf("no vector is about %s", threat)
 		}
@@ -60,7 +65,7 @@ func readVector(t *testing.T, file string) vector {
 			continue
 		}
 		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-		if !ok || !slices.Contains([]string{"threat", "expect", "code", "says"}, key) {
+		if !ok || !slices.Contains([]string{"threat", "expect", "code", "says", "with"}, key) {
 			t.Fatalf("the line %q of its header", line)
 		}
 		v.head[key] = value
@@ -71,10 +76,24 @@ func readVector(t *testing.T, file string) vector {
 	return v
 }
 
+// check asks the reader about the forged volume, with the genuine one beside it
+// where the vector names one.
+func (v vector) check(t *testing.T, f *forger) error {
+	t.Helper()
+	volume := f.forge(t, v.steps)
+	name, together := v.head["with"]
+	if !together {
+		return check(f.good, volume)
+	}
+	forged := &medium{name: "forged.tar", data: volume, size: int64(len(volume))}
+	genuine := f.start(t, name)
+	return f.two.check(t, &medium{name: "genuine.tar", data: genuine, size: int64(len(genuine))}, forged)
+}
+
 // judge compares the verdict of the reader with the expected one.
 func (v vector) judge(t *testing.T, err error) {
 	t.Helper()
-	if v.head["expect"] == "ok" {
+	if v.head["expect"] == "ok" || v.head["expect"] == "replay" { // that it is old only a gate knows
 		if err != nil {
 			t.Errorf("refused: %v", err)
 		}
@@ -111,7 +130,7 @@ func verdictOf(err error) []string {
 		return []string{"trailing", "corrupt"}
 	case strings.HasPrefix(code, "format/"):
 		return []string{"corrupt", "untrusted"}
-	case strings.HasPrefix(code, "volume/"), strings.HasPrefix(code, "content/"), strings.HasPrefix(code, "digest/"):
+	case strings.HasPrefix(code, "volume/"), strings.HasPrefix(code, "content/"), strings.HasPrefix(code, "digest/"), strings.HasPrefix(code, "oci/"), strings.HasPrefix(code, "artifact/"):
 		return []string{"corrupt", "trailing"}
 	}
 	return nil
@@ -120,12 +139,37 @@ func verdictOf(err error) []string {
 // forger makes hostile volumes of a good one.
 type forger struct {
 	good  *testkit.Forged
+	two   *twoVolumes
 	other map[string]*testkit.Forged // bundles to take entries from
+}
+
+// start gives the volume that a vector begins with: "two-1" or "two-2" of a set
+// of two, or "serial:N", the bundle of another serial.
+func (f *forger) start(t *testing.T, name string) []byte {
+	t.Helper()
+	if number, ok := strings.CutPrefix(name, "serial:"); ok {
+		serial, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return testkit.Forge(t, func(m *bundle.Manifest) {
+			m.Serial = serial
+			if serial > 1 {
+				previous := cas.DigestOf(fmt.Appendf(nil, "serial %d", serial-1))
+				m.Previous = &previous
+			}
+		}).Volume
+	}
+	i := slices.Index([]string{"two-1", "two-2"}, name)
+	if i < 0 {
+		t.Fatalf("no bundle is called %s", name)
+	}
+	return f.two.bytes[f.two.names[i]]
 }
 
 func newForger(t *testing.T) *forger {
 	t.Helper()
-	f := &forger{good: testkit.Forge(t, nil), other: map[string]*testkit.Forged{}}
+	f := &forger{good: testkit.Forge(t, nil), two: newTwoVolumes(t), other: map[string]*testkit.Forged{}}
 	f.other["other"] = testkit.Forge(t, func(m *bundle.Manifest) { m.Note = "another" })
 	stranger, err := testkit.NewSigner("stranger")
 	if err != nil {
@@ -218,6 +262,17 @@ func (w *work) do(step string) error {
 	verb, rest, _ := strings.Cut(step, " ")
 	target, argument, _ := strings.Cut(rest, " ")
 	switch verb {
+	case "start":
+		w.entries = entriesOf(w.t, w.forger.start(w.t, target))
+		return nil
+	case "accepted": // by the gate that it comes to
+		return nil
+	case "reroot":
+		return w.reroot(target, argument)
+	case "replan":
+		return w.replan(target, argument)
+	case "compress":
+		return w.compress()
 	case "resign":
 		return w.resign()
 	case "no-sums":
@@ -309,6 +364,67 @@ func (w *work) resign() error {
 		return err
 	}
 	w.entries[i].data = signature(w.t, w.forger.good.Signer, w.entries[manifest].data).Bytes
+	return nil
+}
+
+// replan edits volume.json, and makes the id of its set right again.
+func (w *work) replan(from, to string) error {
+	i, err := w.find("volume.json")
+	if err != nil {
+		return err
+	}
+	if err := w.change("edit", i, from+" "+to); err != nil {
+		return err
+	}
+	b := w.entries[i].data
+	segments, set := bytes.Index(b, []byte(`"segments":`)), bytes.LastIndex(b, []byte(`,"set":"sha256:`))
+	id := cas.DigestOf(b[segments+len(`"segments":`) : set])
+	w.entries[i].data = fmt.Appendf(b[:set:set], `,"set":%q}`, id)
+	return nil
+}
+
+// reroot edits the manifest of the artifact, and has all that names it follow:
+// a bundle that its signer would have made of such an artifact.
+func (w *work) reroot(from, to string) error {
+	good := w.forger.good
+	f := testkit.Forge(w.t, nil)
+	artifact := &f.Manifest.Artifacts[0]
+	old := good.Content[artifact.Root.Digest]
+	edited := bytes.Replace(old, []byte(from), []byte(strings.ReplaceAll(to, "_", " ")), 1)
+	if bytes.Equal(old, edited) {
+		return fmt.Errorf("the artifact has no %q", from)
+	}
+	more := int64(len(edited) - len(old))
+	digest := f.Content.Add(edited)
+	for i := range f.Manifest.Blobs {
+		if b := &f.Manifest.Blobs[i]; b.Digest == artifact.Root.Digest {
+			b.Digest, b.Size = digest, b.Size+more
+		}
+	}
+	slices.SortFunc(f.Manifest.Blobs, func(a, b bundle.Blob) int { return a.Digest.Compare(b.Digest) })
+	artifact.SBOM[0].Subject, artifact.Root.Digest, artifact.Root.Size = digest, digest, artifact.Root.Size+more
+	artifact.Size += more
+	f.Manifest.Totals.Bytes += more
+	manifest, err := bundle.EncodeManifest(f.Manifest)
+	if err != nil {
+		return err
+	}
+	if err := f.Seal(w.t.Context(), manifest); err != nil {
+		return err
+	}
+	w.entries = entriesOf(w.t, f.Volume)
+	return nil
+}
+
+// compress packs the volume as a whole.
+func (w *work) compress() error {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, err := z.Write(w.volume())
+	if err = errors.Join(err, z.Close()); err != nil {
+		return err
+	}
+	w.bytes = out.Bytes()
 	return nil
 }
 

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
@@ -135,6 +136,9 @@ func parseVolume(b []byte, m *Manifest, digest Digest) (*VolumeInfo, error) {
 	if v.Manifest != digest {
 		return nil, problem.New("volume/foreign", "volume.json belongs to another bundle").
 			With("want:  "+digest.String(), "got:   "+v.Manifest.String())
+	}
+	if slices.ContainsFunc(v.Segments, func(s Segment) bool { return s.Blob.IsZero() }) {
+		return nil, problem.New("format/invalid", "volume.json is no plan for the content of this manifest: a segment of the blob sha256:00…, which is none")
 	}
 	want, err := newVolumeInfo(digest, v.Segments, v.Count)
 	if err != nil {

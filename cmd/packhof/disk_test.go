@@ -45,6 +45,16 @@ func withLarge(t *testing.T) *lab {
 	return l
 }
 
+// exportSet is listRest for a set of volumes.
+func exportSet(size string) string {
+	return strings.Replace(listRest, "--no-scan", "--no-scan --volume-size "+size, 1)
+}
+
+// numbered tells whether an error has the numbers that were compared.
+func numbered(o outcome, limit string) bool {
+	return regexp.MustCompile(`\n  needed:  \d+ bytes\n  ` + limit + `: +\d+ bytes\n`).MatchString(o.Stderr)
+}
+
 // listRest prints what is left below a folder, and ends as packhof did.
 const listRest = `
 status=0
@@ -89,6 +99,40 @@ func TestDiskIsFull(t *testing.T) {
 		before := l.snapshot()
 		l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o size=3m tmpfs medium`+listRest), "medium/full", "")
 	})
+	// Nothing was fetched and sealed before: it is found before that, too.
+	t.Run("medium, of a serial that is not sealed", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		before := l.snapshot()
+		o := l.inNamespace(`disk=medium; mount -t tmpfs -o size=3m tmpfs medium` + listRest)
+		l.checkFull(before, o, "medium/full", "")
+		if !numbered(o, "free") {
+			t.Errorf("no numbers in\n%s", o.Stderr)
+		}
+	})
+	// All of a set is held against the medium before its first volume.
+	t.Run("medium for a part of a set", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		l.Mkdir("whole")
+		l.mustRun("export", "--no-scan", "--to", "whole")
+		before := l.snapshot()
+		o := l.inNamespace(`disk=medium; mount -t tmpfs -o size=5m tmpfs medium` + exportSet("2MiB"))
+		l.checkFull(before, o, "medium/full", "")
+		if !numbered(o, "free") {
+			t.Errorf("no numbers in\n%s", o.Stderr)
+		}
+	})
+	// The second volume of a set has no entry any more: the first one stays.
+	t.Run("medium without entries for a set", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		l.Mkdir("whole")
+		l.mustRun("export", "--no-scan", "--to", "whole")
+		before := l.snapshot()
+		first := strings.Replace(bundleFile, ".tar", ".v0001.tar", 1)
+		l.checkFull(before, l.inNamespace(`disk=medium; mount -t tmpfs -o nr_inodes=2 tmpfs medium`+exportSet("4MiB")), "medium/full", first+"\n")
+	})
 	// The medium has the bytes and no entry for another file.
 	t.Run("medium without entries", func(t *testing.T) {
 		t.Parallel()
@@ -121,15 +165,15 @@ func TestMediumIsReadOnly(t *testing.T) {
 // A limit on the size of files stands for file systems such as FAT32.
 func TestFileIsTooLarge(t *testing.T) {
 	t.Parallel()
-	limited := func(l *lab) outcome {
+	limited := func(l *lab, volumes string) outcome {
 		l.T.Helper()
-		return l.Finish(l.Command(testkit.Tool(l.T, "prlimit"), "--fsize=3145728", "packhof", "--quiet", "export", "--no-scan", "--to", "medium"))
+		return l.Finish(l.Command(testkit.Tool(l.T, "prlimit"), "--fsize=3145728", "packhof", "--quiet", "export", "--no-scan", "--volume-size", volumes, "--to", "medium"))
 	}
 	t.Run("for the store", func(t *testing.T) {
 		t.Parallel()
 		l := withLarge(t)
 		before := l.snapshot()
-		l.checkFull(before, limited(l), "disk/file-too-large", "")
+		l.checkFull(before, limited(l, "2MiB"), "disk/file-too-large", "")
 	})
 	t.Run("for the medium", func(t *testing.T) {
 		t.Parallel()
@@ -137,7 +181,24 @@ func TestFileIsTooLarge(t *testing.T) {
 		l.Mkdir("whole")
 		l.mustRun("export", "--no-scan", "--to", "whole")
 		before := l.snapshot()
-		l.checkFull(before, limited(l), "medium/file-too-large", "")
+		o := limited(l, "1GiB")
+		l.checkFull(before, o, "medium/file-too-large", "")
+		if !numbered(o, "limit") || !strings.Contains(o.Stderr, "hint: raise the limit:  ulimit -f unlimited\n") {
+			t.Errorf("no numbers or no remedy in\n%s", o.Stderr)
+		}
+	})
+	// Of a set the last volume alone is too large.
+	t.Run("for one volume of a set", func(t *testing.T) {
+		t.Parallel()
+		l := withLarge(t)
+		l.Mkdir("whole")
+		l.mustRun("export", "--no-scan", "--to", "whole")
+		before := l.snapshot()
+		o := limited(l, "1MiB,1MiB,1GiB")
+		l.checkFull(before, o, "medium/file-too-large", "")
+		if !numbered(o, "limit") {
+			t.Errorf("no numbers in\n%s", o.Stderr)
+		}
 	})
 }
 

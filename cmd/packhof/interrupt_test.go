@@ -145,3 +145,26 @@ func TestKilledWriting(t *testing.T) {
 		t.Error("the half-written file is still there")
 	}
 }
+
+// A medium that is taken away while the bundle is written has no volume under
+// its name, and gets the same bytes when it is there again.
+func TestMediumTakenAway(t *testing.T) {
+	t.Parallel()
+	l := large(t)
+	r := l.startUntilWriting("export", "--no-scan", "--to", "medium")
+	if err := os.Rename(l.Path("medium"), l.Path("away")); err != nil {
+		t.Fatal(err)
+	}
+	o := r.End()
+	if o.Exit != 21 || !strings.Contains(o.Stderr, "code: medium/lost   exit 21 ") || !strings.Contains(o.Stderr, "hint: put it in again and run the same command") {
+		t.Errorf("exit %d, want 21 and the code medium/lost:\n%s", o.Exit, o.Stderr)
+	}
+	if err := os.Rename(l.Path("away"), l.Path("medium")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(l.Path(bundleFile)); err == nil {
+		t.Error("there is a volume")
+	}
+	l.mustRun("export", "--no-scan", "--to", "medium")
+	l.sameBytes("whole/plant-1-000001.tar", bundleFile)
+}
