@@ -16,7 +16,7 @@ SHELL       := /bin/bash
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PREFIX   ?= /usr/local
-FUZZTIME ?= 20s
+FUZZTIME ?= 1m
 
 PROGRAMS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/*.go)))))
 MODULES  := . internal/tools
@@ -110,7 +110,7 @@ lint: build/tools/staticcheck ## formatting, vet, staticcheck and the house rule
 	exit $$failed
 
 .PHONY: fuzz
-fuzz: ## run each fuzz target for FUZZTIME
+fuzz: ## run each fuzz target for FUZZTIME, a minute unless told otherwise
 	grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort | while IFS=: read -r file _ target; do
 	    go test -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) "$${file%/*}"
 	done

@@ -2,6 +2,7 @@ package signing_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,4 +140,17 @@ func mustBeCoded(t *testing.T, err error) {
 	if len(err.Error()) > 1000 || bytes.ContainsAny([]byte(err.Error()), "\n\x1b") {
 		t.Errorf("an error that is not one line: %q", err.Error())
 	}
+}
+
+func FuzzParseKeyID(f *testing.F) {
+	id := newSigner(f).id()
+	f.Add(id.String())
+	f.Add(strings.ToUpper(id.String()))
+	f.Add(id.Short())
+	f.Add("../../etc/passwd")
+	f.Fuzz(func(t *testing.T, s string) {
+		if id, err := signing.ParseKeyID(s); err == nil && id.String() != s {
+			t.Errorf("%q was read as %s", s, id)
+		}
+	})
 }

@@ -17,13 +17,15 @@ import (
 )
 
 type bench struct {
-	ctx      context.Context
-	dir      string
-	write    string
-	rounds   int
-	packhof  string
-	registry *testkit.Registry
-	results  []result
+	ctx    context.Context
+	dir    string
+	write  string
+	rounds int
+	// parcelOnly leaves out all but writing, checking and resuming a volume.
+	parcelOnly bool
+	packhof    string
+	registry   *testkit.Registry
+	results    []result
 }
 
 // result is a line of the table.
@@ -48,7 +50,11 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	for _, part := range []func() error{b.upstream, b.export, b.verify, b.inward} {
+	parts := []func() error{b.upstream, b.export, b.verify, b.parcel, b.inward}
+	if b.parcelOnly {
+		parts = []func() error{b.parcel}
+	}
+	for _, part := range parts {
 		if err := part(); err != nil {
 			return err
 		}

@@ -19,7 +19,11 @@ func main() {
 	flag.StringVar(&b.dir, "dir", "build/bench", "folder to work in; it is emptied first and afterwards")
 	flag.StringVar(&b.write, "write", "", "Markdown `file` whose table is replaced")
 	flag.IntVar(&b.rounds, "rounds", 3, "how often each thing is done; the median counts")
+	flag.BoolVar(&b.parcelOnly, "parcel", false, "measure only writing, checking and resuming a volume; the page is left alone")
 	flag.Parse()
+	if b.parcelOnly {
+		b.write = ""
+	}
 	if err := b.run(); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)

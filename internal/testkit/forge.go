@@ -246,3 +246,23 @@ func (f *Forged) Lay(ctx context.Context) error {
 	f.Volume = out.Bytes()
 	return nil
 }
+
+// ForgeLarge makes the head of a genuine bundle with one file, whose content need
+// not be anywhere, and gives it with all other content. list is its chunk list.
+func ForgeLarge(ctx context.Context, file bundle.File, list []byte) (bundle.Head, Memory, error) {
+	f, err := forge(ctx, nil, nil)
+	if err != nil {
+		return bundle.Head{}, nil, err
+	}
+	f.Manifest.Artifacts, f.Manifest.Blobs, f.Manifest.Totals = nil, nil, bundle.Totals{}
+	if err := f.addTree(bundle.Model, "large", []bundle.File{file}); err != nil {
+		return bundle.Head{}, nil, err
+	}
+	f.AddChunks(file.Digest, f.Content.Add(list), int64(len(list)))
+	if f.Head.Manifest, err = bundle.EncodeManifest(f.Manifest); err != nil {
+		return bundle.Head{}, nil, err
+	}
+	signature, err := signing.Sign(ctx, f.Signer, f.Head.Manifest)
+	f.Head.Signatures = []bundle.Signature{{Key: f.Signer.Public().ID().Short(), Bytes: signature}}
+	return f.Head, f.Content, err
+}
