@@ -147,7 +147,7 @@ func isPassing(err error) bool {
 		return true
 	}
 	switch cli.CodeOf(err) {
-	case "volume/damaged", "volume/not-a-bundle", codePiecesWrong, "receive/unreadable", "file/missing":
+	case "volume/damaged", "volume/not-a-bundle", codePiecesWrong, "volume/unreadable", "receive/unreadable", "file/missing":
 		return true
 	}
 	return false

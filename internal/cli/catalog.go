@@ -110,7 +110,7 @@ func exportEntries() []Entry {
 		{"artifact/empty", ExitFailed, "An artifact has no files.", "check the path in packhof.yaml"},
 		{"artifact/bad-path", ExitFailed, "A file has a name that not every destination can keep.", ""},
 		{"artifact/too-many-files", ExitFailed, "A folder has more files than one artifact takes.", ""},
-		{"medium/full", ExitFailed, "The medium has too little free space. Nothing is left on it.", ""},
+		{"medium/full", ExitFailed, "The medium has too little free space. No volume is half there.", ""},
 		{"medium/file-too-large", ExitFailed, "The medium's file system does not take a file of this size.", ""},
 		{"medium/taken", ExitFailed, "Where the bundle should go stands something else.", ""},
 		{"medium/busy", ExitFailed, "Another packhof is writing the same volume.", ""},
