@@ -26,23 +26,24 @@ type WriteOptions struct {
 // under that name: free space is checked first, the file is written as
 // .partial, synced, read back from the medium and renamed. When ctx ends, or
 // the process is killed, the next WriteTo of the same volume goes on where the
-// journal beside it says, and ends with the same bytes.
+// journal beside it says, and ends with the same bytes; an encrypted volume
+// begins anew.
 func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, opts WriteOptions) (path string, err error) {
 	path = filepath.Join(dir, p.FileName())
 	if limit, err := FileSizeLimit(dir); err != nil {
 		return "", err
-	} else if p.size > limit {
-		return "", fileTooLarge(path, p.size, limit)
+	} else if p.Size() > limit {
+		return "", fileTooLarge(path, p.Size(), limit)
 	}
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return "", problem.New("medium/taken", "%s is there and is no file", path).Hint("remove it, or write to another folder with --to")
 	}
 	u, err := openUnfinished(path, p)
 	if err != nil {
-		return "", mediumError(err, path, p.size)
+		return "", mediumError(err, path, p.Size())
 	}
 	// WriteManifest needs some too.
-	err = checkSpace(dir, p.size-u.mark.Position+int64(len(p.head[0].data)))
+	err = checkSpace(dir, p.Size()-u.mark.Position+int64(len(p.head[0].data)))
 	if err == nil {
 		err = p.writeFile(ctx, u, content, opts)
 	}
@@ -50,20 +51,27 @@ func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, o
 		if ctx.Err() != nil && u.journalled {
 			return "", err // it goes on another time
 		}
-		return "", errors.Join(mediumError(err, path, p.size), u.drop())
+		return "", errors.Join(mediumError(err, path, p.Size()), u.drop())
 	}
 	return path, u.finish()
 }
 
 // WriteManifest writes the manifest into dir, to lie beside the volume as
-// <channel>-<serial>.packhof.json, or leaves what was there.
+// <channel>-<serial>.packhof.json, or leaves what was there. Beside encrypted
+// volumes nothing is written, since it would tell what is in them.
 func (p *SetPlan) WriteManifest(dir string) error {
+	if p.isEncrypted() {
+		return nil
+	}
 	manifest := p.head.Manifest
 	path := filepath.Join(dir, BaseName(p.manifest)+manifestSuffix)
 	return mediumError(cas.WriteBytes(path, 0o644, manifest), path, int64(len(manifest)))
 }
 
 func (p *VolumePlan) writeFile(ctx context.Context, u *unfinished, content Content, opts WriteOptions) error {
+	if len(p.recipients) > 0 {
+		return p.writeEncrypted(ctx, u, content, opts)
+	}
 	if opts.Observe != nil && u.mark.Position > 0 {
 		opts.Observe(u.mark.Position)
 	}

@@ -35,6 +35,12 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 	if err != nil {
 		return nil, err
 	}
+	if p.isEncrypted() {
+		if err := dropInterrupted(dir); err != nil {
+			return nil, err
+		}
+	}
+	p = p.named()
 	if err := p.checkRoom(dir, numbers); err != nil {
 		return nil, err
 	}
@@ -48,7 +54,7 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 		if err != nil {
 			return written, err
 		}
-		written = append(written, Written{Path: path, Size: v.size})
+		written = append(written, Written{Path: path, Size: v.Size()})
 	}
 	return written, nil
 }
@@ -91,7 +97,7 @@ func (p *VolumePlan) writeObserved(ctx context.Context, dir string, content Cont
 	if o.Begin == nil {
 		return p.WriteTo(ctx, dir, content, opts)
 	}
-	steps := p.size
+	steps := p.Size()
 	if !o.NoReadback {
 		steps *= 2
 	}
@@ -108,17 +114,18 @@ func (p *VolumePlan) missing(dir string) int64 {
 	u := unfinished{path: filepath.Join(dir, p.FileName())}
 	info, err := os.Lstat(u.partial())
 	if err != nil {
-		return p.size
+		return p.Size()
 	}
-	return p.size - u.remembered(p, info.Size()).Position
+	return p.Size() - u.remembered(p, info.Size()).Position
 }
 
-// Paths are where the volumes of the set would lie in dir.
+// Paths are where the volumes of the set would lie in dir; names of encrypted
+// ones as VolumePlan.FileName has them before they are written.
 func (p *SetPlan) Paths(dir string) []string {
 	paths := make([]string, p.Count())
 	complete := p.IsComplete()
 	for i := range paths {
-		paths[i] = filepath.Join(dir, p.info.numbered(i+1).fileName(p.manifest, complete))
+		paths[i] = filepath.Join(dir, p.fileName(i+1, complete))
 	}
 	return paths
 }

@@ -146,7 +146,7 @@ func readBlock(r io.ReaderAt, at int64, volume string) (h [blockSize]byte, err e
 	if err == io.EOF {
 		return h, &DamagedError{Volume: volume, Offset: at, What: "it ends without the two zero blocks of a complete volume"}
 	}
-	return h, fmt.Errorf("read %s at byte %d: %w", volume, at, err)
+	return h, readError(volume, at, err)
 }
 
 func parseHeader(h [blockSize]byte, at int64, volume string) (entry, error) {
@@ -176,7 +176,7 @@ func checkPadding(r io.ReaderAt, e entry, size int64, volume string) (int64, err
 	}
 	buf := make([]byte, pad)
 	if _, err := r.ReadAt(buf, end); err != nil && err != io.EOF {
-		return 0, fmt.Errorf("read %s at byte %d: %w", volume, end, err)
+		return 0, readError(volume, end, err)
 	}
 	if !isZero(buf) {
 		return 0, &DamagedError{Volume: volume, Entry: e.name, Offset: end, What: "its padding is not zero"}
