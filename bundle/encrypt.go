@@ -34,6 +34,10 @@ func (p *SetPlan) onMedium(size int64) int64 {
 // unnamed stands for the random part of a name that is not chosen yet.
 const unnamed = "xxxxxxxxxxxxxxxx"
 
+// EncryptedName is the form of the name of a set's one encrypted volume, with
+// an x for each random digit.
+const EncryptedName = unnamed + EncryptedSuffix
+
 // named is the set with a name of its own, if its volumes are encrypted: their
 // names tell nothing.
 func (p *SetPlan) named() *SetPlan {

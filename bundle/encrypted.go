@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/packhof/packhof/internal/agefile"
@@ -16,9 +17,27 @@ import (
 // knows them by their first line.
 const EncryptedSuffix = ".age"
 
-// Opener opens volumes, and those that are encrypted with its identities. The
-// zero value opens what is in the clear.
-type Opener struct{ Identities []*agefile.Identity }
+// Opener opens volumes, and those that are encrypted with its identities, which
+// it asks for when it meets one. The zero value opens what is in the clear.
+type Opener struct {
+	Identities func() ([]*agefile.Identity, error)
+}
+
+// OpenerWith has these identities at hand.
+func OpenerWith(identities ...*agefile.Identity) Opener {
+	return Opener{func() ([]*agefile.Identity, error) { return identities, nil }}
+}
+
+// identities are those to open a volume of this name with; at least one.
+func (o Opener) identities(name string) ([]*agefile.Identity, error) {
+	if o.Identities != nil {
+		if list, err := o.Identities(); err != nil || len(list) > 0 {
+			return list, err
+		}
+	}
+	return nil, problem.New(codeEncrypted, "%s is encrypted, and there is no identity to open it with", name).
+		Hint("name the file with a private key of one of its recipients, with --identity; a gate opens what is meant for it by itself")
+}
 
 // Codes of a volume that is encrypted and cannot be opened here.
 const (
@@ -76,13 +95,18 @@ func (o Opener) open(f *os.File, name string) (*Sealed, error) {
 	return s, err
 }
 
+// CameEncrypted tells whether the volume in the file at path is encrypted.
+func (s *Sealed) CameEncrypted(path string) bool {
+	return slices.ContainsFunc(s.volumes, func(v *volume) bool { return v.path == path && v.onMedium != v.size })
+}
+
 // unlock gives the plaintext of an encrypted volume.
 func (o Opener) unlock(f io.ReaderAt, size int64, name string) (io.ReaderAt, int64, error) {
-	if len(o.Identities) == 0 {
-		return nil, 0, problem.New(codeEncrypted, "%s is encrypted, and there is no identity to open it with", name).
-			Hint("give the file with a private key of one of its recipients: --identity FILE; at the gate it is opened without")
+	identities, err := o.identities(name)
+	if err != nil {
+		return nil, 0, err
 	}
-	plain, err := agefile.Open(f, size, o.Identities...)
+	plain, err := agefile.Open(f, size, identities...)
 	var others *agefile.ForOthersError
 	var damaged *agefile.DamagedError
 	switch {
