@@ -286,6 +286,9 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		if s.Resealed {
 			state = "sealed before; the same bytes (to send what has changed since: packhof plan)"
 		}
+		if s.Resealed && len(s.Recipients) > 0 {
+			state = "sealed before; the same bundle, encrypted anew (to send what has changed since: packhof plan)"
+		}
 		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nset %s\nnext:  %s %s\n", s.Serial, s.Channel, state, s.Manifest, s.Set.Short(), nextCommand(s), next)
 	})
 }
