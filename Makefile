@@ -21,7 +21,7 @@ FUZZTIME ?= 1m
 PROGRAMS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/*.go)))))
 MODULES  := . internal/tools
 
-# Where tests find cosign, oras and versitygw, see internal/testkit/tools.go.
+# Where tests find age, cosign, oras and versitygw, see internal/testkit/tools.go.
 export PACKHOF_TOOLS := $(CURDIR)/build/tools
 
 .PHONY: help
@@ -65,7 +65,7 @@ HEAVY := github[.]com/anchore/(syft|grype)|github[.]com/sigstore/cosign
 # A line of `go list -test` is a package, or its test program "….test"; those
 # with a bracket in second place are copies compiled for such a program.
 .PHONY: test
-test: system-programs build/tools/cosign build/tools/oras build/tools/versitygw build/tools/conformance ## install what the tests need, then run all of them
+test: system-programs build/tools/age build/tools/cosign build/tools/oras build/tools/versitygw build/tools/conformance ## install what the tests need, then run all of them
 	heavy=$$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... |
 	    awk '$$2 !~ /^\[/ && $$0 ~ " ($(HEAVY))/" { sub(/[.]test$$/, "", $$1); print $$1 }' | sort -u)
 	light=$$(go list ./... | grep -vxF "$${heavy:-none}" || true)
@@ -90,7 +90,7 @@ PROGRAM_ROOMS := ./cmd ./internal/cli ./internal/demo ./internal/bench
 GATE_PACKAGES := ./gate/... ./policy/... ./sbom/inspect ./web ./cmd/packhof-gate
 
 .PHONY: test-offline
-test-offline: system-programs build/tools/cosign build/tools/oras build/tools/versitygw build/tools/conformance ## the tests of the gate in a network namespace without a route
+test-offline: system-programs build/tools/age build/tools/cosign build/tools/oras build/tools/versitygw build/tools/conformance ## the tests of the gate in a network namespace without a route
 	PACKHOF_REQUIRE_TOOLS=1 GOPROXY=off unshare -rn sh -c 'ip link set lo up && exec go test $(GATE_PACKAGES)'
 
 .PHONY: lint

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"github.com/packhof/packhof/internal/agefile"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/signing"
 )
@@ -21,6 +22,9 @@ type Enrolment struct {
 	Log     GateKey  `json:"log"`     // Ed25519: signs checkpoints of the audit log
 	Reads   []string `json:"reads"`   // bundle formats
 	Program string   `json:"program"` // name and version
+	// Recipient is whom volumes for the gate are encrypted to; gates that were
+	// made before there was such a thing have none.
+	Recipient string `json:"recipient,omitzero"`
 }
 
 // GateKey is a public key of a gate.
@@ -45,6 +49,11 @@ func ParseEnrolment(b []byte) (*Enrolment, error) {
 		return nil, problem.New("format/invalid", "the enrolment's owner is empty, too long or not printable")
 	case len(e.Reads) == 0 || len(e.Reads) > 16:
 		return nil, problem.New("format/invalid", "the enrolment says of %d formats that the gate reads them", len(e.Reads))
+	}
+	if e.Recipient != "" {
+		if _, err := agefile.ParseRecipient(e.Recipient); err != nil {
+			return nil, problem.New("format/invalid", "the enrolment's recipient: %w", err)
+		}
 	}
 	for _, k := range []struct {
 		use  string

@@ -54,7 +54,7 @@ func (o *WriteOptions) onto() medium {
 // written as .partial, synced, read back from the medium and renamed. When ctx
 // ends, the process is killed or the medium is taken away, the next WriteTo of
 // the same volume goes on where the journal beside it says, and ends with the
-// same bytes. A volume that is there already with these very bytes is read, and
+// same bytes; an encrypted volume begins anew. A volume that is there already with these very bytes is read, and
 // not written again.
 func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, opts WriteOptions) (path string, err error) {
 	path = filepath.Join(dir, p.FileName())
@@ -65,17 +65,17 @@ func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, o
 	m := opts.onto()
 	r, err := m.room(dir)
 	if err == nil {
-		err = r.checkFile(path, p.size)
+		err = r.checkFile(path, p.Size())
 	}
 	if err != nil {
 		return "", err
 	}
 	u, err := openUnfinished(path, p, m)
 	if err != nil {
-		return "", mediumError(fromMedium(err), m, path, p.size)
+		return "", mediumError(fromMedium(err), m, path, p.Size())
 	}
 	// WriteManifest needs some too.
-	err = r.checkSpace(dir, p.size-u.have+int64(len(p.head[0].data)))
+	err = r.checkSpace(dir, p.Size()-u.have+int64(len(p.head[0].data)))
 	if err == nil {
 		err = p.writeFile(ctx, u, content, opts)
 	}
@@ -86,9 +86,9 @@ func (p *VolumePlan) WriteTo(ctx context.Context, dir string, content Content, o
 		return path, nil
 	}
 	if u.journalled && (ctx.Err() != nil || lost(err)) {
-		return "", mediumError(err, m, path, p.size) // it goes on another time
+		return "", mediumError(err, m, path, p.Size()) // it goes on another time
 	}
-	return "", errors.Join(mediumError(err, m, path, p.size), u.drop())
+	return "", errors.Join(mediumError(err, m, path, p.Size()), u.drop())
 }
 
 // stands tells whether this very volume is there already under its name.
@@ -135,14 +135,21 @@ func tidy(path string) error {
 }
 
 // WriteManifest writes the manifest into dir, to lie beside the volume as
-// <channel>-<serial>.packhof.json, or leaves what was there.
+// <channel>-<serial>.packhof.json, or leaves what was there. Beside encrypted
+// volumes nothing is written, since it would tell what is in them.
 func (p *SetPlan) WriteManifest(dir string) error {
+	if p.isEncrypted() {
+		return nil
+	}
 	manifest := p.head.Manifest
 	path := filepath.Join(dir, BaseName(p.manifest)+manifestSuffix)
 	return mediumError(fromMedium(cas.WriteBytes(path, 0o644, manifest)), realMedium{}, path, int64(len(manifest)))
 }
 
 func (p *VolumePlan) writeFile(ctx context.Context, u *unfinished, content Content, opts WriteOptions) error {
+	if len(p.recipients) > 0 {
+		return p.writeEncrypted(ctx, u, content, opts)
+	}
 	if u.mark.Position > 0 && opts.NoReadback { // else all of it is read in the end
 		err := opts.step("read what is there of "+p.FileName(), u.mark.Position, func(observe func(int64)) error {
 			return p.proveStart(ctx, u, content, observe)

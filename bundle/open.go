@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/packhof/packhof/internal/problem"
 )
@@ -28,48 +26,27 @@ func OpenSealed(name string, h Head, content Content) *Sealed {
 
 // volume is one opened volume file.
 type volume struct {
-	name    string
-	path    string // empty when it is no file of ours
-	file    io.ReaderAt
-	closer  io.Closer
-	size    int64
-	entries []entry
-	byName  map[string]entry
-	head    Head        // as it stands in this volume
-	info    *VolumeInfo // nil until its manifest has been vouched for
-	found   error       // what is wrong with it as a file, when its head could be read all the same
+	name   string
+	path   string // empty when it is no file of ours
+	file   io.ReaderAt
+	closer io.Closer
+	size   int64
+	// onMedium is the size of the file; size is that of the volume in it.
+	onMedium int64
+	entries  []entry
+	byName   map[string]entry
+	head     Head        // as it stands in this volume
+	info     *VolumeInfo // nil until its manifest has been vouched for
+	found    error       // what is wrong with it as a file, when its head could be read all the same
 }
 
-// OpenFile opens one volume. It reads headers and the head, not
-// the blobs, and parses nothing of the manifest. When the file is damaged
-// behind its head (cut off, say), it returns the Sealed together with the
-// error, so that what is there can be shown; such a Sealed never verifies.
-func OpenFile(path string) (*Sealed, error) {
-	// Asked before it is opened: a named pipe would wait for ever.
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, problem.New("volume/not-a-file", "%s is not a file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	s, err := Open(f, info.Size(), filepath.Base(path))
-	if s == nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	s.volumes[0].closer, s.volumes[0].path = f, path
-	return s, err
-}
+// OpenFile is Opener.OpenFile for a volume in the clear.
+func OpenFile(path string) (*Sealed, error) { return Opener{}.OpenFile(path) }
 
-// Open is OpenFile for something that is already open; name is for messages.
+// Open is OpenFile for something that is already open and in the clear; name is
+// for messages.
 func Open(r io.ReaderAt, size int64, name string) (*Sealed, error) {
-	v := &volume{name: name, size: size, byName: map[string]entry{}}
+	v := &volume{name: name, size: size, onMedium: size, byName: map[string]entry{}}
 	v.file = &named{r, v}
 	v.entries, v.found = listEntries(v.file, size, name)
 	if len(v.entries) == 0 || v.entries[0].name != nameManifest {
@@ -86,10 +63,10 @@ func Open(r io.ReaderAt, size int64, name string) (*Sealed, error) {
 
 func notABundle(name string, v *volume) error {
 	var unreadable *UnreadableError
-	if v.found != nil && len(v.entries) > 0 || errors.As(v.found, &unreadable) {
+	if v.found != nil && (len(v.entries) > 0 || isStreamDamage(v.found)) || errors.As(v.found, &unreadable) {
 		return v.found
 	}
-	p := problem.New("volume/not-a-bundle", "%s is not a bundle", name).
+	p := misnamed(problem.New("volume/not-a-bundle", "%s is not a bundle", name), name).
 		Hint("a bundle is a file such as plant-7-000042.tar, written by  packhof export")
 	if v.found != nil {
 		p = p.With("found:  " + v.found.Error())

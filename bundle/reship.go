@@ -4,18 +4,19 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/packhof/packhof/internal/agefile"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/signing"
 )
 
 // Reship plans to write what these volumes hold as another volume set, with all
-// their signatures: split, joined, or with signatures that came later. Nothing
+// their signatures: split, joined, encrypted, or with signatures that came later. Nothing
 // is vouched for by it; blobs are hashed on their way. Sets that are not whole
 // refuse with volume/not-complete.
 //
 // root chooses between signatures where IsAmbiguous; without one, such volumes
 // refuse with volume/signatures-differ: the good one must not get lost.
-func (s *Sealed) Reship(limits []int64, root *signing.Root) (*SetPlan, Content, error) {
+func (s *Sealed) Reship(limits []int64, root *signing.Root, recipients ...agefile.Recipient) (*SetPlan, Content, error) {
 	m, err := parseManifest(s.head.Manifest)
 	if err != nil {
 		return nil, nil, err
@@ -42,7 +43,7 @@ func (s *Sealed) Reship(limits []int64, root *signing.Root) (*SetPlan, Content, 
 	if err := content.canProve(m, only); err != nil {
 		return nil, nil, err
 	}
-	set, err := PlanSet(s.head, SetOptions{Limits: limits, Only: only})
+	set, err := PlanSet(s.head, SetOptions{Limits: limits, Only: only, Recipients: recipients})
 	return set, content, err
 }
 

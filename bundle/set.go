@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhof/packhof/internal/agefile"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/signing"
@@ -22,6 +23,7 @@ import (
 type Found struct {
 	Bundles []*Sealed // each joined from all its volumes here, in the order they were met
 	Damaged []error   // volumes that could not be read as far as their head
+	Locked  []error   // encrypted files in folders that cannot be opened here; they may be for others
 }
 
 // maxBeside is how many signatures beside volumes are looked at.
@@ -30,11 +32,14 @@ const maxBeside = 256
 // maxFolder is how many files of a folder are looked at.
 const maxFolder = 10_000
 
+// Find is Opener.Find for volumes in the clear.
+func Find(paths ...string) (*Found, error) { return Opener{}.Find(paths...) }
+
 // Find looks for volumes in files and folders. In folders every other file is
 // passed over; a file named here that is no volume is an error. Signatures
 // beside the volumes count as if they stood in them.
-func Find(paths ...string) (_ *Found, err error) {
-	f := &finder{}
+func (o Opener) Find(paths ...string) (_ *Found, err error) {
+	f := &finder{opener: o}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.close())
@@ -49,11 +54,13 @@ func Find(paths ...string) (_ *Found, err error) {
 }
 
 type finder struct {
+	opener     Opener
 	opened     []*Sealed // every volume alone
 	bundles    []*Sealed
 	place      map[Digest]int // of a manifest in bundles
 	signatures [][]byte
 	damaged    []error
+	locked     []error
 }
 
 // add puts a volume to the others of its bundle as soon as it is met: a folder
@@ -93,7 +100,7 @@ func (f *finder) look(path string) error {
 	if info.IsDir() {
 		return f.folder(path)
 	}
-	s, err := OpenFile(path)
+	s, err := f.opener.OpenFile(path)
 	if s == nil {
 		return err
 	}
@@ -175,9 +182,9 @@ func (f *finder) folder(dir string) error {
 		if !begins {
 			continue
 		}
-		s, err := OpenFile(path)
+		s, err := f.opener.OpenFile(path)
 		if s == nil {
-			f.damaged = append(f.damaged, err)
+			f.turnedAway(err)
 			continue
 		}
 		if err := f.add(s); err != nil {
@@ -187,9 +194,18 @@ func (f *finder) folder(dir string) error {
 	return nil
 }
 
+// turnedAway keeps why a file of a folder could not be opened.
+func (f *finder) turnedAway(err error) {
+	if isLocked(err) {
+		f.locked = append(f.locked, err)
+		return
+	}
+	f.damaged = append(f.damaged, err)
+}
+
 // beginsAsVolume tells whether a file begins with the entry that every volume
-// begins with. A file that the medium does not give may be a volume; one that
-// we may not read is somebody else's.
+// begins with, or is encrypted. A file that the medium does not give may be a
+// volume; one that we may not read is somebody else's.
 func beginsAsVolume(path string) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -200,13 +216,14 @@ func beginsAsVolume(path string) (bool, error) {
 	}
 	start := make([]byte, len(nameManifest)+1)
 	_, err = io.ReadFull(f, start)
+	begins := err == nil && string(start) == nameManifest+"\x00" || agefile.Begins(f)
 	if closeErr := f.Close(); err == io.EOF || err == io.ErrUnexpectedEOF {
 		return false, closeErr
 	}
 	if err != nil {
 		return false, &UnreadableError{Volume: filepath.Base(path), Err: err}
 	}
-	return string(start) == nameManifest+"\x00", nil
+	return begins, nil
 }
 
 // signature reads a file that is named as a signature beside a volume. One that
@@ -242,7 +259,7 @@ func (f *finder) found() *Found {
 			s.AddSignature(b)
 		}
 	}
-	return &Found{Bundles: f.bundles, Damaged: f.damaged}
+	return &Found{Bundles: f.bundles, Damaged: f.damaged, Locked: f.locked}
 }
 
 // Join puts the volumes of two Sealed of the same bundle together, with the
@@ -400,7 +417,7 @@ func (b *Bundle) MissingVolumes() []int {
 func (b *Bundle) Volumes() []VolumeState {
 	var list []VolumeState
 	for _, v := range b.sealed.volumes {
-		list = append(list, VolumeState{Name: v.name, Set: v.info.Set, Number: v.info.Number, Count: v.info.Count, Size: v.size, Complete: v.info.isComplete(b.manifest)})
+		list = append(list, VolumeState{Name: v.name, Set: v.info.Set, Number: v.info.Number, Count: v.info.Count, Size: v.onMedium, Complete: v.info.isComplete(b.manifest)})
 	}
 	slices.SortStableFunc(list, func(a, b VolumeState) int {
 		return cmp.Or(a.Set.Compare(b.Set), cmp.Compare(a.Number, b.Number))

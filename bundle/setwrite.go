@@ -37,6 +37,12 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 	if err != nil {
 		return nil, err
 	}
+	if p.isEncrypted() {
+		if err := dropInterrupted(dir); err != nil {
+			return nil, err
+		}
+	}
+	p = p.named()
 	opts := WriteOptions{NoReadback: o.NoReadback, medium: o.medium, begin: o.Begin}
 	if err := p.checkRoom(opts.onto(), dir, numbers); err != nil {
 		return nil, err
@@ -51,7 +57,7 @@ func (p *SetPlan) WriteTo(ctx context.Context, dir string, content Content, o Se
 		if err != nil {
 			return written, err
 		}
-		written = append(written, Written{Path: path, Size: v.size})
+		written = append(written, Written{Path: path, Size: v.Size()})
 	}
 	return written, nil
 }
@@ -80,7 +86,7 @@ func (p *SetPlan) checkRoom(m medium, dir string, numbers []int) error {
 			return err
 		}
 		path := filepath.Join(dir, v.FileName())
-		if err := r.checkFile(path, v.size); err != nil {
+		if err := r.checkFile(path, v.Size()); err != nil {
 			return err
 		}
 		if err := p.CheckTarget(path); err != nil {
@@ -110,23 +116,24 @@ func (p *SetPlan) Numbers(only []int) ([]int, error) {
 // missing is how many bytes of the volume are not at its place yet: an earlier
 // export may have written it, or begun to.
 func (p *VolumePlan) missing(path string) int64 {
-	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == p.size {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == p.Size() {
 		return 0
 	}
 	u := unfinished{path: path}
 	info, err := os.Lstat(u.partial())
 	if err != nil {
-		return p.size
+		return p.Size()
 	}
-	return p.size - u.remembered(p, info.Size()).Position
+	return p.Size() - u.remembered(p, info.Size()).Position
 }
 
-// Paths are where the volumes of the set would lie in dir.
+// Paths are where the volumes of the set would lie in dir; names of encrypted
+// ones as VolumePlan.FileName has them before they are written.
 func (p *SetPlan) Paths(dir string) []string {
 	paths := make([]string, p.Count())
 	complete := p.IsComplete()
 	for i := range paths {
-		paths[i] = filepath.Join(dir, p.info.numbered(i+1).fileName(p.manifest, complete))
+		paths[i] = filepath.Join(dir, p.fileName(i+1, complete))
 	}
 	return paths
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/packhof/packhof/internal/agefile"
 	"github.com/packhof/packhof/internal/problem"
 )
 
@@ -23,6 +24,9 @@ type SetOptions struct {
 	// Only names the content that the set brings; nil is all of it. Metadata
 	// always comes along.
 	Only []Piece
+	// Recipients are whom the volumes are encrypted to; none for volumes in the
+	// clear. Limits count what encryption adds.
+	Recipients []agefile.Recipient
 }
 
 // SetPlan is a volume set that can be written: every name and size is settled.
@@ -32,6 +36,9 @@ type SetPlan struct {
 	derived  []headEntry // what follows from the manifest alone
 	info     *VolumeInfo
 	limits   []int64
+	// Of encrypted volumes: whom they are for, and what their names begin with.
+	recipients []agefile.Recipient
+	stem       string
 }
 
 // cutChunks is how much a volume must hold for cuts at chunks to be worth the
@@ -51,7 +58,7 @@ func PlanSet(h Head, o SetOptions) (*SetPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &SetPlan{manifest: m, head: h, limits: o.Limits, derived: []headEntry{{nameLayout, []byte(ociLayout)}, {nameIndex, index}}}
+	p := &SetPlan{manifest: m, head: h, limits: o.Limits, recipients: o.Recipients, stem: unnamed, derived: []headEntry{{nameLayout, []byte(ociLayout)}, {nameIndex, index}}}
 	pieces := o.Only
 	if pieces == nil {
 		pieces = allContent(m)
@@ -144,8 +151,17 @@ func orderPieces(m *Manifest, asked []Piece) ([]Piece, error) {
 	return pieces, nil
 }
 
-// limit is the largest size of volume number; 0 is none.
+// limit is the largest size of volume number in the clear; 0 is none.
 func (p *SetPlan) limit(number int) int64 {
+	asked := p.fileLimit(number)
+	if asked == 0 || !p.isEncrypted() {
+		return asked
+	}
+	return max(1, agefile.Capacity(asked, len(p.recipients)))
+}
+
+// fileLimit is the largest size of the file of volume number; 0 is none.
+func (p *SetPlan) fileLimit(number int) int64 {
 	if len(p.limits) == 0 {
 		return 0
 	}
@@ -216,7 +232,7 @@ func (s *spreader) length(name string, size int64) int64 {
 
 func (s *spreader) tooSmall(need int64) error {
 	return problem.New("volume/too-small", "volume %d has no room for anything but what every volume begins with", s.number).
-		With(fmt.Sprintf("needed:  more than %d bytes", need), fmt.Sprintf("limit:   %d bytes", s.limit)).
+		With(fmt.Sprintf("needed:  more than %d bytes", s.set.onMedium(need)), fmt.Sprintf("limit:   %d bytes", s.set.fileLimit(s.number))).
 		Hint("choose larger volumes with --volume-size")
 }
 

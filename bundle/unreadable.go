@@ -42,7 +42,7 @@ type named struct {
 
 func (n *named) ReadAt(p []byte, at int64) (int, error) {
 	read, err := n.ReaderAt.ReadAt(p, at)
-	if err == nil || err == io.EOF {
+	if err == nil || err == io.EOF || isStreamDamage(err) {
 		return read, err
 	}
 	failed := &UnreadableError{Volume: n.volume.name, Offset: at + int64(read), Err: err}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/packhof/packhof/internal/agefile"
 	"github.com/packhof/packhof/internal/cas"
 )
 
@@ -22,7 +23,11 @@ type VolumePlan struct {
 	info     *VolumeInfo
 	head     []headEntry
 	blobs    []plannedEntry
-	size     int64
+	size     int64 // in the clear
+	name     string
+	onMedium int64
+	// recipients are whom the file is encrypted to; none where it is not.
+	recipients []agefile.Recipient
 }
 
 // plannedEntry is the entry of a blob, or of a piece of one.
@@ -40,9 +45,10 @@ func (p *SetPlan) Volume(number int) (*VolumePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &VolumePlan{manifest: p.manifest, info: info, blobs: entriesOf(p.manifest, info)}
+	v := &VolumePlan{manifest: p.manifest, info: info, blobs: entriesOf(p.manifest, info), recipients: p.recipients}
 	v.head = append(append(p.head.entries(), headEntry{nameVolume, volumeJSON}), p.derived...)
 	v.size = v.length()
+	v.onMedium, v.name = p.onMedium(v.size), p.fileName(number, info.isComplete(p.manifest))
 	if limit := p.limit(number); limit > 0 && v.size > limit {
 		return nil, fmt.Errorf("volume %d was planned with %d bytes, and at most %d were asked for", number, v.size, limit)
 	}
@@ -78,21 +84,20 @@ func (p *VolumePlan) length() int64 {
 	return total + entrySpan(sums) + endSize
 }
 
-// Size is the length of the volume in bytes.
-func (p *VolumePlan) Size() int64 { return p.size }
+// Size is the length of the volume's file in bytes.
+func (p *VolumePlan) Size() int64 { return p.onMedium }
 
 // ManifestUnsafe is the manifest that is being shipped, for the exporter's own
 // report: nobody has vouched for it here. Callers do not change it.
 func (p *VolumePlan) ManifestUnsafe() *Manifest { return p.manifest }
 
-// FileName is the volume's name on a medium.
-func (p *VolumePlan) FileName() string {
-	return p.info.fileName(p.manifest, p.info.isComplete(p.manifest))
-}
+// FileName is the volume's name on a medium. That of an encrypted one is chosen
+// when its set is written; before, it has an x for each random digit.
+func (p *VolumePlan) FileName() string { return p.name }
 
 func sumLine(d Digest, name string) string { return d.Hex() + "  " + name + "\n" }
 
-// Write writes the volume. Every blob is hashed while it is read; wrong
+// Write writes the volume, in the clear. Every blob is hashed while it is read; wrong
 // content ends with a cas.CorruptError. observe, when given, is told of every
 // piece of blob data written.
 func (p *VolumePlan) Write(ctx context.Context, w io.Writer, content Content, observe func(n int64)) error {

@@ -84,6 +84,7 @@ const (
 
 	fileReceiptKey = "receipt.pem" // in dirKeys
 	fileLogKey     = "log.pem"
+	fileAgeKey     = "identity.txt" // with which encrypted volumes are opened, as age-keygen writes it
 )
 
 // BusyError says that another process has the data directory.
@@ -144,6 +145,9 @@ func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 		err = g.sweepAssemblies(ctx)
 	}
 	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	if err = g.haveRecipient(ctx, enrolment); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil

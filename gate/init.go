@@ -99,7 +99,8 @@ func claimDirectory(dir string) error {
 // can be told from a folder of somebody else's.
 const initMarker = "gate.init"
 
-// makeKeys makes the receipt key and the key of the audit log, and the id.
+// makeKeys makes the receipt key, the key of the audit log, the identity that
+// opens encrypted volumes, and the id.
 func makeKeys(dir string, p InitParams) (*bundle.Enrolment, error) {
 	receipt, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -118,6 +119,10 @@ func makeKeys(dir string, p InitParams) (*bundle.Enrolment, error) {
 			return nil, err
 		}
 	}
+	recipient, err := makeIdentity(dir, p.Now)
+	if err != nil {
+		return nil, err
+	}
 	receiptKey, err := publicKey(signing.ECDSA, receipt.Public())
 	if err != nil {
 		return nil, err
@@ -128,7 +133,7 @@ func makeKeys(dir string, p InitParams) (*bundle.Enrolment, error) {
 	}
 	return &bundle.Enrolment{
 		Format: bundle.FormatEnrolment, Gate: newGateID(), Owner: p.Owner, Created: bundle.At(p.Now),
-		Receipt: receiptKey, Log: logKey, Reads: []string{bundle.FormatV1}, Program: p.Program,
+		Receipt: receiptKey, Log: logKey, Reads: []string{bundle.FormatV1}, Program: p.Program, Recipient: recipient,
 	}, nil
 }
 

@@ -34,7 +34,7 @@ func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, 
 	if err := by.needs(MayReceive); err != nil {
 		return nil, err
 	}
-	sealed, damage := bundle.OpenFile(path)
+	sealed, damage := Opener(g.dir).OpenFile(path)
 	if sealed == nil {
 		return nil, damage
 	}
@@ -145,7 +145,7 @@ func (g *Gate) VerifyFile(ctx context.Context, by Actor, path string, observe fu
 	if err := by.needs(MayReceive); err != nil {
 		return nil, err
 	}
-	sealed, err := openVolume(path)
+	sealed, err := g.openVolume(path)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	if err := by.needs(MayReceive); err != nil {
 		return nil, err
 	}
-	sealed, err := openVolume(path)
+	sealed, err := g.openVolume(path)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +73,13 @@ func (l *caseLocks) holds(name string) bool {
 
 // openVolume opens the one volume at path, with the signatures that lie beside
 // it.
-func openVolume(path string) (*bundle.Sealed, error) {
+func (g *Gate) openVolume(path string) (*bundle.Sealed, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
 		return nil, problem.New("volume/not-a-file", "%s is not a file", path).Hint("name the volumes in it")
 	}
-	found, err := bundle.Find(path)
+	found, err := Opener(g.dir).Find(path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 type DryRun struct {
 	Channel   string `json:"channel"`
 	Serial    int64  `json:"serial"`
-	Path      string `json:"path"` // of the first volume, if all goes into one
+	Path      string `json:"path"` // of the first volume, if all goes into one; an x stands for a digit that is chosen when it is written
 	Artifacts int    `json:"artifacts"`
 	Bytes     int64  `json:"bytes"` // exact where the volumes are known; else about: content shared by artifacts counts for each, SBOMs not at all
 	Fetch     int64  `json:"fetch"` // of these, what the store lacks
@@ -22,6 +22,8 @@ type DryRun struct {
 	Volumes  []bundle.Written `json:"volumes"`
 	Complete bool             `json:"complete"` // the set would bring all content
 	Sizes    []int64          `json:"volumeSizes,omitempty"`
+
+	Recipients []string `json:"recipients,omitempty"` // whom the volumes would be encrypted to
 }
 
 // DryRun checks everything that can be checked without fetching, sealing or
@@ -34,9 +36,13 @@ func (e *Exporter) DryRun(ctx context.Context, l *Lock, dir string) (*DryRun, er
 		return nil, err
 	}
 	name := bundle.BaseName(&bundle.Manifest{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial}) + ".tar"
+	if len(e.Recipients) > 0 {
+		e.warnOfLocked(l)
+		name = bundle.EncryptedName
+	}
 	d := &DryRun{
 		Channel: l.Channel, Serial: l.Serial, Path: filepath.Join(dir, name), Artifacts: len(l.Artifacts),
-		Volumes: []bundle.Written{}, Complete: e.Want == nil && len(e.Since) == 0, Sizes: e.VolumeSizes,
+		Volumes: []bundle.Written{}, Complete: e.Want == nil && len(e.Since) == 0, Sizes: e.VolumeSizes, Recipients: textsOf(e.Recipients),
 	}
 	for _, p := range l.Artifacts {
 		d.Bytes += p.Bytes

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/agefile"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/signing"
@@ -27,10 +28,11 @@ type Exporter struct {
 
 	AllowIncomplete bool // seal without artifacts that could not be fetched; the manifest says which
 	NoReadback      bool
-	Since           []*bundle.Receipt // bring only what these gates have not
-	Want            *bundle.Want      // bring only what it asks for
-	Volumes         []int             // write only these volumes of the set; none for all
-	VolumeSizes     []int64           // largest sizes of the volumes, as bundle.SetOptions.Limits; none for one volume
+	Since           []*bundle.Receipt   // bring only what these gates have not
+	Want            *bundle.Want        // bring only what it asks for
+	Volumes         []int               // write only these volumes of the set; none for all
+	VolumeSizes     []int64             // largest sizes of the volumes, as bundle.SetOptions.Limits; none for one volume
+	Recipients      []agefile.Recipient // whom the volumes are encrypted to, as Recipients gives them; none for volumes in the clear
 
 	// Warn is told of what is worth knowing and no error, with evidence; nil
 	// tells nobody.
@@ -49,6 +51,7 @@ type Summary struct {
 	Path       string            `json:"path"`         // of the first volume
 	Bytes      int64             `json:"bytes"`        // of all volumes
 	Volumes    []bundle.Written  `json:"volumes"`
+	Recipients []string          `json:"recipients,omitempty"` // whom the volumes are encrypted to
 	Artifacts  int               `json:"artifacts"`
 	Blobs      int64             `json:"blobs"`
 	NoSBOM     []bundle.SBOM     `json:"withoutSBOM,omitempty"`
@@ -56,7 +59,8 @@ type Summary struct {
 }
 
 // Export does exactly the lock and writes <channel>-<serial>.tar, or the volumes
-// of a set, and <channel>-<serial>.packhof.json into dir. The serial is bound to its
+// of a set, and <channel>-<serial>.packhof.json into dir; of encrypted volumes
+// nothing but these, under names that tell nothing. The serial is bound to its
 // manifest in the ledger before the first byte is written, so that no second
 // content can ever go out under it. Running it again gives the same bytes.
 func (e *Exporter) Export(ctx context.Context, l *Lock, dir string) (*Summary, error) {
@@ -72,7 +76,8 @@ func (e *Exporter) Export(ctx context.Context, l *Lock, dir string) (*Summary, e
 	if _, err := e.checkRoom(l); err != nil {
 		return nil, err
 	}
-	s := &Summary{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial}
+	e.warnOfLocked(l)
+	s := &Summary{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial, Recipients: textsOf(e.Recipients)}
 	if err := e.export(ctx, l, dir, s); err != nil {
 		return nil, e.heal(ctx, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/agefile"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 )
@@ -14,6 +15,16 @@ import (
 // noteSizes keeps, for a manifest, how large the volumes were that it last went
 // out in, so that a single one can be written again.
 const noteSizes = "sizes"
+
+// noteRecipients keeps whom they were encrypted to, so that what went out
+// encrypted is not sent in the clear the next time by mistake.
+const noteRecipients = "recipients"
+
+// Shipped is how a serial last went out.
+type Shipped struct {
+	Sizes      []int64 // of volumes, as Exporter.VolumeSizes
+	Recipients []agefile.Recipient
+}
 
 // remember keeps what is needed to send this serial again when packhof.lock has
 // gone on to the next one.
@@ -29,34 +40,54 @@ func (e *Exporter) remember(ctx context.Context, l *Lock, manifest cas.Digest) e
 	if err != nil {
 		return err
 	}
-	return e.Store.SetNote(noteSizes, manifest, sizes)
+	if err := e.Store.SetNote(noteSizes, manifest, sizes); err != nil {
+		return err
+	}
+	recipients, err := json.Marshal(textsOf(e.Recipients))
+	if err != nil {
+		return err
+	}
+	return e.Store.SetNote(noteRecipients, manifest, recipients)
 }
 
-// SealedLock is the lock of a serial that was sealed, from the store, and the
-// sizes of the volumes that it last went out in.
-func SealedLock(store *cas.Store, ledger *Ledger, epoch, serial int64) (*Lock, []int64, error) {
+// SealedLock is the lock of a serial that was sealed, from the store, and how it
+// last went out.
+func SealedLock(store *cas.Store, ledger *Ledger, epoch, serial int64) (*Lock, Shipped, error) {
+	var last Shipped
 	entry, ok := ledger.Find(epoch, serial)
 	if !ok {
-		return nil, nil, problem.New("serial/not-sealed", "serial %d of epoch %d was never sealed", serial, epoch).Hint("packhof export")
+		return nil, last, problem.New("serial/not-sealed", "serial %d of epoch %d was never sealed", serial, epoch).Hint("packhof export")
 	}
 	b, err := store.ReadAll(entry.Lock, maxLock)
 	if isMissing(err) {
-		return nil, nil, problem.New("serial/lock-lost", "the store has lost the lock of serial %d", serial).
+		return nil, last, problem.New("serial/lock-lost", "the store has lost the lock of serial %d", serial).
 			Hint("bring its packhof.lock back from version control, and run  packhof export")
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, last, err
 	}
 	l, err := parseLock("the lock of the sealed serial", b)
 	if err != nil {
-		return nil, nil, err
+		return nil, last, err
 	}
-	var sizes []int64
-	note, ok, err := store.Note(noteSizes, entry.Manifest)
-	if err == nil && ok {
-		err = json.Unmarshal(note, &sizes)
+	if err := readNote(store, noteSizes, entry.Manifest, &last.Sizes); err != nil {
+		return nil, last, err
 	}
-	return l, sizes, err
+	var recipients []string
+	if err := readNote(store, noteRecipients, entry.Manifest, &recipients); err != nil {
+		return nil, last, err
+	}
+	last.Recipients, err = Recipients(recipients, nil, nil)
+	return l, last, err
+}
+
+// readNote reads a note that is JSON into value, or leaves it where there is none.
+func readNote(store *cas.Store, kind string, about cas.Digest, value any) error {
+	note, ok, err := store.Note(kind, about)
+	if err != nil || !ok {
+		return err
+	}
+	return json.Unmarshal(note, value)
 }
 
 // LastSealed is the newest serial that was sealed.

@@ -13,7 +13,7 @@ func (e *Exporter) planSet(head bundle.Head, dir string, l *Lock) (*bundle.SetPl
 	if err != nil {
 		return nil, err
 	}
-	set, err := bundle.PlanSet(head, bundle.SetOptions{Limits: e.VolumeSizes, Only: only})
+	set, err := bundle.PlanSet(head, bundle.SetOptions{Limits: e.VolumeSizes, Only: only, Recipients: e.Recipients})
 	if err != nil {
 		return nil, err
 	}

@@ -93,6 +93,19 @@ func (d *RootDraft) AddGate(g Gate, notBefore, notAfter time.Time, keys ...Publi
 	})
 }
 
+// SetRecipient says anew whom volumes for a gate are encrypted to.
+func (d *RootDraft) SetRecipient(id, recipient string) error {
+	gate, there := d.content.gates[id]
+	if !there {
+		return badChange(fmt.Errorf("there is no gate %q", clip(id)))
+	}
+	return d.change(func(c *rootContent) error {
+		gate.Recipient = recipient
+		c.gates[id] = gate
+		return nil
+	})
+}
+
 // RemoveGate takes a gate away, with every role about it.
 func (d *RootDraft) RemoveGate(id string) error {
 	if _, there := d.content.gates[id]; !there {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,22 @@ type Gate struct {
 	ID string
 	// Owner is who answers for it, for people to read.
 	Owner string
+	// Recipient is whom volumes for it are encrypted to: an age recipient as
+	// text, of which only the form is looked at here. Empty for none.
+	Recipient string
+}
+
+// recipientForm is that of an age recipient for X25519.
+var recipientForm = regexp.MustCompile(`^age1[02-9ac-hj-np-z]{58}$`)
+
+func (g Gate) check() error {
+	if err := cmp.Or(CheckName(g.ID), checkText("the owner", g.Owner)); err != nil {
+		return err
+	}
+	if g.Recipient != "" && !recipientForm.MatchString(g.Recipient) {
+		return errors.New("its recipient is no age recipient")
+	}
+	return nil
 }
 
 // rule is a Rule that names its keys by id.
@@ -153,7 +170,7 @@ func (c *rootContent) checkNames() error {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.gates)) {
-		if err := cmp.Or(CheckName(id), checkText("the owner", c.gates[id].Owner)); err != nil {
+		if err := c.gates[id].check(); err != nil {
 			return fmt.Errorf("gate %q: %w", clip(id), err)
 		}
 	}

@@ -75,7 +75,8 @@ type fileChannel struct {
 }
 
 type fileGate struct {
-	Owner string `json:"owner"`
+	Owner     string `json:"owner"`
+	Recipient string `json:"recipient,omitzero"`
 }
 
 // decodeRoot reads a root and what go-tuf makes of the same bytes. Both views
@@ -161,7 +162,7 @@ func (t trustSection) fill(c *rootContent) (err error) {
 		c.channels[name] = Channel{Name: name, Epoch: ch.Epoch, Prefixes: ch.Prefixes}
 	}
 	for id, g := range t.Gates {
-		c.gates[id] = Gate{ID: id, Owner: g.Owner}
+		c.gates[id] = Gate{ID: id, Owner: g.Owner, Recipient: g.Recipient}
 	}
 	if t.FloorReset != "" {
 		c.floorReset, err = parseTime("floorReset", t.FloorReset)
@@ -265,7 +266,7 @@ func (c *rootContent) section() trustSection {
 		t.Channels[name] = fileChannel{Epoch: ch.Epoch, Prefixes: ch.Prefixes}
 	}
 	for id, g := range c.gates {
-		t.Gates[id] = fileGate{Owner: g.Owner}
+		t.Gates[id] = fileGate{Owner: g.Owner, Recipient: g.Recipient}
 	}
 	if !c.floorReset.IsZero() {
 		t.FloorReset = formatTime(c.floorReset)

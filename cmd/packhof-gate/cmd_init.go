@@ -55,6 +55,7 @@ type initDocument struct {
 	Fingerprint string   `json:"fingerprint"` // of enrol.json
 	Words       []string `json:"words"`       // the same
 	Account     string   `json:"account"`
+	Recipient   string   `json:"recipient"` // whom volumes for the gate are encrypted to
 }
 
 func runInit(s *site, c *cobra.Command, o initOptions) error {
@@ -80,7 +81,7 @@ func runInit(s *site, c *cobra.Command, o initOptions) error {
 		return err
 	}
 	print := signing.FingerprintOf(raw)
-	doc := initDocument{Gate: enrolment.Gate, Data: s.dir, Config: s.configPath(), Enrolment: enrol, Fingerprint: print.String(), Words: print.Words(), Account: o.account}
+	doc := initDocument{Gate: enrolment.Gate, Data: s.dir, Config: s.configPath(), Enrolment: enrol, Fingerprint: print.String(), Words: print.Words(), Account: o.account, Recipient: enrolment.Recipient}
 	return s.app.Print("GateInit", doc, func(w io.Writer) { doc.table(w, s) })
 }
 
@@ -91,6 +92,7 @@ func (d *initDocument) table(w io.Writer, s *site) {
 		{s.say("config"), d.Config},
 		{s.say("account"), s.say("{account}, with the roles officer and admin", "account", d.Account)},
 		{s.say("enrolment"), d.Enrolment},
+		{s.say("recipient"), d.Recipient},
 		{s.say("fingerprint"), d.Fingerprint},
 	})
 	fmt.Fprintln(w, s.say("in words:"))

@@ -38,7 +38,7 @@ type previewDocument struct {
 }
 
 func runInspect(s *site, c *cobra.Command, name string) error {
-	path, err := bundleIn(name)
+	path, err := s.bundleIn(name)
 	if err != nil {
 		return err
 	}
@@ -52,13 +52,13 @@ func runInspect(s *site, c *cobra.Command, name string) error {
 		}
 		return s.app.Print("GatePreview", doc, func(w io.Writer) { doc.table(w, s) })
 	})
-	return errors.Join(err, damageOf(path))
+	return errors.Join(err, s.damageOf(path))
 }
 
 // damageOf says what is wrong with a file behind the head that could be shown,
 // such as that it ends too early; a head that is wrong was an error before.
-func damageOf(path string) error {
-	sealed, damage := bundle.OpenFile(path)
+func (s *site) damageOf(path string) error {
+	sealed, damage := s.opener().OpenFile(path)
 	if sealed == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func damageOf(path string) error {
 
 // printClaims is inspect where there is no gate.
 func (s *site) printClaims(path string) error {
-	sealed, damage := bundle.OpenFile(path)
+	sealed, damage := s.opener().OpenFile(path)
 	if sealed == nil {
 		return damage
 	}

@@ -44,7 +44,7 @@ type verificationDocument struct {
 }
 
 func runVerify(s *site, c *cobra.Command, name string) error {
-	found, err := volumesAt([]string{name}, "")
+	found, err := s.volumesAt([]string{name}, "")
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/problem"
 )
 
@@ -26,6 +27,13 @@ type volumeAt struct {
 type found struct {
 	volumes []volumeAt // of one bundle
 	damaged []error    // volumes that cannot be read
+	locked  []error    // encrypted files that are for others, or look so
+}
+
+// lying is what lies at such places, whatever bundle it belongs to.
+type lying struct {
+	bundles         []bundleAt // by channel, the oldest serial first
+	damaged, locked []error
 }
 
 // nothingThere marks the error that a medium is not there, or holds no bundle.
@@ -57,36 +65,46 @@ type bundleAt struct {
 	volumes       []volumeAt
 }
 
-// bundlesAt finds the bundles that lie at files and folders, by channel, the
-// oldest serial first, and the files that cannot be read.
-func bundlesAt(names []string) (bundles []bundleAt, damaged []error, err error) {
+// opener opens encrypted volumes with the gate's key, where there is a gate and
+// this is somebody who may read it.
+func (s *site) opener() bundle.Opener {
+	if _, err := os.Stat(filepath.Join(s.dir, "enrol.json")); err != nil {
+		return bundle.Opener{}
+	}
+	return gate.Opener(s.dir)
+}
+
+// bundlesAt finds the bundles that lie at files and folders, and the files that
+// cannot be read.
+func (s *site) bundlesAt(names []string) (l lying, err error) {
 	paths, err := placesOf(names)
 	if err != nil {
-		return nil, nil, err
+		return l, err
 	}
-	on, err := bundle.Find(paths...)
+	on, err := s.opener().Find(paths...)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nothingThere{err}
+		return l, nothingThere{err}
 	}
 	if err != nil {
-		return nil, nil, err
+		return l, err
 	}
 	defer func() {
-		for _, s := range on.Bundles {
-			err = errors.Join(err, s.Close())
+		for _, sealed := range on.Bundles {
+			err = errors.Join(err, sealed.Close())
 		}
 	}()
-	for _, s := range on.Bundles {
-		b, err := bundleOf(s)
+	l.damaged, l.locked = on.Damaged, on.Locked
+	for _, sealed := range on.Bundles {
+		b, err := bundleOf(sealed)
 		if err != nil {
-			return nil, nil, err
+			return l, err
 		}
-		bundles = append(bundles, b)
+		l.bundles = append(l.bundles, b)
 	}
-	slices.SortStableFunc(bundles, func(a, b bundleAt) int {
+	slices.SortStableFunc(l.bundles, func(a, b bundleAt) int {
 		return cmp.Or(cmp.Compare(a.channel, b.channel), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.serial, b.serial))
 	})
-	return bundles, on.Damaged, nil
+	return l, nil
 }
 
 // placesOf gives the paths that names stand for, as another process can open
@@ -128,16 +146,16 @@ func bundleOf(s *bundle.Sealed) (bundleAt, error) {
 
 // volumesAt finds the volumes of the one bundle that lies at files and folders;
 // of a certain one, if its manifest is given.
-func volumesAt(names []string, manifest string) (f found, err error) {
-	bundles, damaged, err := bundlesAt(names)
+func (s *site) volumesAt(names []string, manifest string) (f found, err error) {
+	on, err := s.bundlesAt(names)
 	if err != nil {
 		return f, err
 	}
-	f.damaged = damaged
-	meant := slices.DeleteFunc(bundles, func(b bundleAt) bool { return manifest != "" && b.manifest != manifest })
+	f.damaged, f.locked = on.damaged, on.locked
+	meant := slices.DeleteFunc(on.bundles, func(b bundleAt) bool { return manifest != "" && b.manifest != manifest })
 	switch len(meant) {
 	case 0:
-		return f, noBundle(names, damaged)
+		return f, noBundle(names, on)
 	case 1:
 		f.volumes = meant[0].volumes
 		return f, nil
@@ -146,9 +164,9 @@ func volumesAt(names []string, manifest string) (f found, err error) {
 }
 
 // noBundle says that nothing lies there that can be taken in, or why not.
-func noBundle(names []string, damaged []error) error {
-	if len(damaged) > 0 {
-		return firstOf(damaged)
+func noBundle(names []string, on lying) error {
+	if all := slices.Concat(on.damaged, on.locked); len(all) > 0 {
+		return firstOf(all)
 	}
 	return nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file")}
 }
@@ -205,8 +223,8 @@ func markOf(path string) (string, error) {
 
 // bundleIn finds the first volume of the one bundle that a path means, as
 // another process can open it.
-func bundleIn(name string) (string, error) {
-	f, err := volumesAt([]string{name}, "")
+func (s *site) bundleIn(name string) (string, error) {
+	f, err := s.volumesAt([]string{name}, "")
 	if err != nil || len(f.volumes) == 0 {
 		return "", err
 	}

@@ -57,9 +57,13 @@ func (r *receiver) incomplete() error {
 		return problem.New("receive/lacking", "the set does not bring %d bytes that are lacking", r.lacking()).
 			Hint("packhof-gate want %d FILE", r.last.ID)
 	}
-	return problem.New("receive/incomplete", "the bundle is not whole yet: %s", absent(r.lacks.Volumes, r.lacks.Of)).
+	p := problem.New("receive/incomplete", "the bundle is not whole yet: %s", absent(r.lacks.Volumes, r.lacks.Of)).
 		With("missing volumes:  "+numbers(r.lacks.Volumes), fmt.Sprintf("volumes in all:   %d", r.lacks.Of), fmt.Sprintf("lacking:          %d bytes", r.lacks.Bytes)).
 		Hint("packhof-gate receive  with the medium that has it; what came so far stays")
+	for _, err := range r.locked[:min(len(r.locked), maxNamed)] {
+		p = p.With("for others:  " + err.Error())
+	}
+	return p
 }
 
 // numbers writes the numbers of volumes in a way that needs no language.
@@ -76,13 +80,14 @@ func (r *receiver) lacking() int64 {
 // pass takes in what is at the named places and was not yet. A damaged volume
 // does not keep those behind it from being taken in.
 func (r *receiver) pass() error {
-	found, err := volumesAt(r.names, r.bundle)
+	found, err := r.site.volumesAt(r.names, r.bundle)
 	if err != nil {
 		if r.wait && isPassing(err) {
 			return nil
 		}
 		return err
 	}
+	r.locked = found.locked
 	for i := 0; i < len(found.volumes) && !r.whole; i++ {
 		if _, seen := r.done[found.volumes[i].mark]; seen {
 			continue
@@ -147,7 +152,7 @@ func isPassing(err error) bool {
 		return true
 	}
 	switch cli.CodeOf(err) {
-	case "volume/damaged", "volume/not-a-bundle", codePiecesWrong, "volume/unreadable", "receive/unreadable", "file/missing":
+	case "volume/damaged", "volume/not-a-bundle", codePiecesWrong, "volume/unreadable", "volume/other-recipient", "receive/unreadable", "file/missing":
 		return true
 	}
 	return false
@@ -155,7 +160,7 @@ func isPassing(err error) bool {
 
 // hasMore tells whether there is something new at the named places.
 func (r *receiver) hasMore() (bool, error) {
-	found, err := volumesAt(r.names, r.bundle)
+	found, err := r.site.volumesAt(r.names, r.bundle)
 	if err != nil && !isPassing(err) {
 		return false, err
 	}

@@ -98,20 +98,20 @@ func TestOneOfSeveralBundles(t *testing.T) {
 	if err := os.WriteFile(dir+"/a.packhof.json", []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := volumesAt([]string{dir}, ""); cli.CodeOf(err) != "receive/several" {
+	if _, err := (&site{dir: t.TempDir()}).volumesAt([]string{dir}, ""); cli.CodeOf(err) != "receive/several" {
 		t.Errorf("two bundles: %v", err)
 	}
-	found, err := volumesAt([]string{dir}, manifests[1])
+	found, err := (&site{dir: t.TempDir()}).volumesAt([]string{dir}, manifests[1])
 	if err != nil || len(found.volumes) != 1 || found.volumes[0].path != dir+"/b.tar" {
 		t.Errorf("the second of them: %+v, %v", found, err)
 	}
-	if _, err := volumesAt([]string{dir}, "another"); !isNothing(err) {
+	if _, err := (&site{dir: t.TempDir()}).volumesAt([]string{dir}, "another"); !isNothing(err) {
 		t.Errorf("neither of them: %v", err)
 	}
-	if found, err := volumesAt([]string{dir + "/a.packhof.json", dir + "/a.tar"}, ""); err != nil || len(found.volumes) != 1 {
+	if found, err := (&site{dir: t.TempDir()}).volumesAt([]string{dir + "/a.packhof.json", dir + "/a.tar"}, ""); err != nil || len(found.volumes) != 1 {
 		t.Errorf("with the file beside it: %+v, %v", found, err)
 	}
-	if _, err := volumesAt([]string{dir + "/a.packhof.json"}, ""); cli.CodeOf(err) != "receive/no-bundle" {
+	if _, err := (&site{dir: t.TempDir()}).volumesAt([]string{dir + "/a.packhof.json"}, ""); cli.CodeOf(err) != "receive/no-bundle" {
 		t.Errorf("the file beside it alone: %v", err)
 	}
 }

@@ -25,6 +25,7 @@ type reception struct {
 	wait      bool
 	receivers []*receiver // one a bundle, in the order in which they are taken in
 	damaged   []error     // files of which nobody can say what they belong to
+	locked    []error     // encrypted files beside the bundles, for others, or so they look
 }
 
 func (r *reception) run() error {
@@ -49,13 +50,13 @@ func (r *reception) run() error {
 // lie on later media only are not meant.
 func (r *reception) begin() error {
 	for {
-		bundles, damaged, err := bundlesAt(r.names)
-		if err == nil && len(bundles) == 0 {
-			err = noBundle(r.names, damaged)
+		on, err := r.site.bundlesAt(r.names)
+		if err == nil && len(on.bundles) == 0 {
+			err = noBundle(r.names, on)
 		}
 		if err == nil {
-			r.damaged = damaged
-			for _, b := range bundles {
+			r.damaged = on.damaged
+			for _, b := range on.bundles {
 				r.receivers = append(r.receivers, &receiver{
 					reception: r, bundle: b.manifest, name: r.site.say("{channel}, serial {serial}", "channel", b.channel, "serial", fmt.Sprint(b.serial)),
 					done: map[string]bool{}, wrong: map[string]bool{},
@@ -110,8 +111,8 @@ func (r *reception) await(pending []*receiver) error {
 		case <-ticker.C:
 		}
 		if len(pending) == 0 {
-			bundles, _, err := bundlesAt(r.names)
-			if err != nil && !isPassing(err) || len(bundles) > 0 {
+			on, err := r.site.bundlesAt(r.names)
+			if err != nil && !isPassing(err) || len(on.bundles) > 0 {
 				return err
 			}
 		}

@@ -79,7 +79,7 @@ func (p *project) genuineManifest(path, trust string) (m *bundle.Manifest, err e
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := oneBundle([]string{path})
+	sealed, err := oneBundle(bundle.Opener{}, []string{path})
 	if err != nil {
 		return nil, err
 	}

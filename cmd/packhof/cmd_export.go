@@ -26,6 +26,7 @@ type exportOptions struct {
 	volumeSize      string
 	since           []string // receipts
 	want            string   // a want list
+	encrypt         encryptOptions
 
 	// Of a serial that was sealed before; 0 for what packhof.lock says.
 	serial  int64
@@ -43,12 +44,17 @@ manifest, and write CHANNEL-SERIAL.tar to a folder or medium, with the
 manifest beside it as CHANNEL-SERIAL.packhof.json. What the store has is
 not fetched again. Exporting a lock twice gives the same bytes.
 
+With --encrypt or --encrypt-to each file is encrypted while it is written, and
+named by random digits, such as 3f9a0c77d15be248.age. Only a gate that it is
+encrypted to can read it. Nothing else is written beside it.
+
 EXIT STATUS
   0  the bundle was written, and read back from the medium
   3  several artifacts could not be had; nothing was sealed
   others as in  packhof help exit-codes`,
 		Example: `  packhof export --to /media/usb --dry-run
   packhof export --to /media/usb
+  packhof export --encrypt --volume-size fat32 --to /media/usb
   PACKHOF_PASSPHRASE_FILE=/run/secrets/packhof packhof export --to /srv/outbox -o json -q`,
 		Args: cli.Needs(),
 		RunE: func(c *cobra.Command, _ []string) error { return runExport(p, c, o) },
@@ -57,6 +63,7 @@ EXIT STATUS
 	flags.StringVar(&o.to, "to", ".", "`folder` to write to, such as /media/usb")
 	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file: 4GiB-1, fat32, dvd, or a list")
 	o.partFlags(flags)
+	o.encrypt.flags(flags)
 	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and fetch, seal and write nothing")
 	flags.BoolVar(&o.noScan, "no-scan", false, "make no SBOMs; the bundle says so")
 	flags.BoolVar(&o.noReadback, "no-readback", false, "do not read the bundle back from the medium")
@@ -79,7 +86,10 @@ func newResend(p *project) *cobra.Command {
 it, single volumes that were lost, or what a gate lacks. What packhof.lock and
 packhof.yaml say by now does not matter. What a want list asks for is sent in
 whole chunks of 64 MiB, and blobs of up to 64 MiB whole: that much can be proven
-alone.`,
+alone.
+
+What last went out encrypted is encrypted again, to the same recipients, unless
+--encrypt-to names others. --encrypt=false sends it in the clear.`,
 		Example: `  packhof resend --serial 42 --volume 3 --to /media/usb
   packhof resend --want want.json --to /media/usb`,
 		Args: cli.Needs(),
@@ -91,6 +101,7 @@ alone.`,
 	flags.IntSliceVar(&o.volumes, "volume", nil, "`number` of a volume to write; default: all of them")
 	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file; default: as the last time")
 	o.partFlags(flags)
+	o.encrypt.flags(flags)
 	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	flags.BoolVar(&o.noReadback, "no-readback", false, "do not read the bundle back from the medium")
 	return c
@@ -108,11 +119,7 @@ func (p *project) lockFor(e *mirror.Exporter, o exportOptions) (*mirror.Lock, er
 			return nil, err
 		}
 		e.Want = want
-		lock, sizes, err := mirror.SealedLock(e.Store, e.Ledger, want.Epoch, want.Serial)
-		if o.volumeSize == "" {
-			e.VolumeSizes = sizes
-		}
-		return lock, err
+		return o.asShipped(e, want.Epoch, want.Serial)
 	}
 	if !o.resend {
 		return mirror.ReadLockOf(p.lockPath(), &p.spec)
@@ -121,9 +128,18 @@ func (p *project) lockFor(e *mirror.Exporter, o exportOptions) (*mirror.Lock, er
 	if err != nil {
 		return nil, err
 	}
-	lock, sizes, err := mirror.SealedLock(e.Store, e.Ledger, last.Epoch, cmp.Or(o.serial, last.Serial))
+	return o.asShipped(e, last.Epoch, cmp.Or(o.serial, last.Serial))
+}
+
+// asShipped is the lock of a serial that was sealed, which goes out as the last
+// time where nothing else is asked for.
+func (o *exportOptions) asShipped(e *mirror.Exporter, epoch, serial int64) (*mirror.Lock, error) {
+	lock, last, err := mirror.SealedLock(e.Store, e.Ledger, epoch, serial)
 	if o.volumeSize == "" {
-		e.VolumeSizes = sizes
+		e.VolumeSizes = last.Sizes
+	}
+	if !o.encrypt.isAsked() {
+		e.Recipients = last.Recipients
 	}
 	return lock, err
 }
@@ -160,6 +176,11 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.encrypt.isAsked() {
+		if e.Recipients, err = mirror.Recipients(o.encrypt.names(lock.Audience), lock.Audience, e.Trust.Trust.Root()); err != nil {
+			return err
+		}
+	}
 	if e.Since, err = mirror.ReadReceipts(o.since, e.Trust, e.Now); err != nil {
 		return err
 	}
@@ -195,9 +216,17 @@ func (p *project) printDryRun(ctx context.Context, e *mirror.Exporter, l *mirror
 	}
 	return p.app.Print("ExportDryRun", d, func(w io.Writer) {
 		printPlanned(w, d, dir)
+		printRecipients(w, "would be encrypted to", d.Recipients)
 		fmt.Fprintf(w, "would fetch about %s; free there: %s\n", cli.Bytes(d.Fetch), cli.Bytes(d.Free))
 		fmt.Fprintln(w, "dry run: nothing was fetched, sealed or written")
 	})
+}
+
+// printRecipients says whom volumes are encrypted to.
+func printRecipients(w io.Writer, verb string, recipients []string) {
+	for _, r := range recipients {
+		fmt.Fprintf(w, "%s %s\n", verb, r)
+	}
 }
 
 // printPlanned says which files an export would write, as far as that is known
@@ -252,10 +281,23 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		if !s.Complete {
 			fmt.Fprintln(w, "the set brings a part of the content: what the gate has by its own word is left out")
 		}
+		printRecipients(w, "encrypted to", s.Recipients)
 		state := "sealed now"
 		if s.Resealed {
 			state = "sealed before; the same bytes (to send what has changed since: packhof plan)"
 		}
-		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nset %s\nnext:  packhof verify %s\n", s.Serial, s.Channel, state, s.Manifest, s.Set.Short(), next)
+		if s.Resealed && len(s.Recipients) > 0 {
+			state = "sealed before; the same bundle, encrypted anew (to send what has changed since: packhof plan)"
+		}
+		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nset %s\nnext:  %s %s\n", s.Serial, s.Channel, state, s.Manifest, s.Set.Short(), nextCommand(s), next)
 	})
+}
+
+// nextCommand is what to do with what was written: an encrypted volume says
+// nothing to those who cannot open it.
+func nextCommand(s *mirror.Summary) string {
+	if len(s.Recipients) > 0 {
+		return "at the gate,  packhof-gate receive"
+	}
+	return "packhof verify"
 }

@@ -13,20 +13,22 @@ import (
 )
 
 func newInspect(p *project) *cobra.Command {
-	trust := ""
+	trust, identities := "", []string(nil)
 	c := &cobra.Command{
 		Use:   "inspect BUNDLE",
 		Short: "Show what a bundle says of itself, from its head",
 		Long: `Show what is in a bundle, in seconds whatever its size: only its head is read.
 Whether it is genuine is judged where there is a trust root, and else not
 checked; no content is proven. To prove every byte:  packhof verify
-BUNDLE is a file, or a folder that holds the volumes of one bundle.`,
+BUNDLE is a file, or a folder that holds the volumes of one bundle; encrypted
+ones are opened with --identity.`,
 		Example: `  packhof inspect /media/usb/plant-7-000042.tar
   packhof inspect --trust trust -o json /media/usb/plant-7-000042.tar`,
 		Args: cli.Needs("the bundle"),
-		RunE: func(_ *cobra.Command, args []string) error { return runInspect(p, args[0], trust) },
+		RunE: func(_ *cobra.Command, args []string) error { return runInspect(p, args[0], trust, identities) },
 	}
 	c.Flags().StringVar(&trust, "trust", "", "`folder` with the trust root; default: that of packhof.yaml, if any")
+	identityFlag(c.Flags(), &identities)
 	return c
 }
 
@@ -39,13 +41,17 @@ type bundleDocument struct {
 	*bundle.Claims
 }
 
-func runInspect(p *project, path, trust string) error {
-	sealed, headless, err := bundleAt([]string{path})
+func runInspect(p *project, path, trust string, identities []string) error {
+	opener, err := openerOf(identities)
+	if err != nil {
+		return err
+	}
+	sealed, headless, err := bundleAt(opener, []string{path})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = sealed.Close() }() // opened for reading only
-	damage := errors.Join(damageOf(sealed), headless)
+	damage := errors.Join(damageOf(opener, sealed), headless)
 	claims, err := sealed.Claims()
 	if err != nil {
 		return err

@@ -24,6 +24,8 @@ type reshipOptions struct {
 	trust      string
 	dryRun     bool
 	noReadback bool
+	encrypt    encryptOptions
+	identities []string // files
 }
 
 func (o *reshipOptions) flags(c *cobra.Command) {
@@ -31,6 +33,8 @@ func (o *reshipOptions) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root, where signatures beside the volumes differ; packhof.yaml names it otherwise")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	c.Flags().BoolVar(&o.noReadback, "no-readback", false, "do not read the volumes back from the medium")
+	o.encrypt.flags(c.Flags())
+	identityFlag(c.Flags(), &o.identities)
 }
 
 func newSplit(p *project) *cobra.Command {
@@ -41,7 +45,8 @@ func newSplit(p *project) *cobra.Command {
 		Long: `Write what a bundle holds as a set of volumes, each at most as large as asked
 for. Its signatures stay valid, those that lie beside it are folded in. Every
 volume can be checked and received alone, in any order. Sizes are as for
-packhof export --volume-size.`,
+packhof export --volume-size. With --encrypt or --encrypt-to they are written
+encrypted; volumes that came encrypted are opened with --identity.`,
 		Example: `  packhof split --volume-size fat32 --to /media/usb out/plant-7-000042.tar
   packhof split --volume-size 4GiB,16GiB --dry-run out/plant-7-000042.tar`,
 		Args: cli.NeedsSome("the bundle"),
@@ -63,8 +68,11 @@ func newJoin(p *project) *cobra.Command {
 		Use:   "join VOLUME|FOLDER...",
 		Short: "Write the volumes of a bundle as one file",
 		Long: `Write what the volumes of a bundle hold as one file. They may have any names
-and lie in several folders. Signatures that lie beside them are folded in.`,
+and lie in several folders. Signatures that lie beside them are folded in. With
+--encrypt or --encrypt-to the file is written encrypted; volumes that came
+encrypted are opened with --identity.`,
 		Example: `  packhof join --to out /media/usb
+  packhof join --encrypt --to /media/usb out/plant-7-000042.tar
   packhof join stick-1/plant-7-000042.v0001.tar stick-2/plant-7-000042.v0002.tar`,
 		Args: cli.NeedsSome("the volumes, or the folder that they are in"),
 		RunE: func(c *cobra.Command, args []string) error { return runReship(p, c.Context(), args, o) },
@@ -90,16 +98,24 @@ func runReship(p *project, ctx context.Context, paths []string, o reshipOptions)
 	if info, err := os.Stat(o.to); err != nil || !info.IsDir() {
 		return problem.New("usage", "%s is not a folder to write to", o.to).Hint("mount the medium there, or make the folder: mkdir %s", o.to)
 	}
-	sealed, err := oneBundle(paths)
+	opener, err := openerOf(o.identities)
+	if err != nil {
+		return err
+	}
+	sealed, err := oneBundle(opener, paths)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
+	recipients, err := o.encrypt.recipients(p, sealed)
+	if err != nil {
+		return err
+	}
 	root, err := p.rootFor(sealed, o.trust)
 	if err != nil {
 		return err
 	}
-	set, content, err := sealed.Reship(limits, root)
+	set, content, err := sealed.Reship(limits, root, recipients...)
 	if err != nil {
 		return err
 	}
@@ -163,8 +179,8 @@ func volumeSizes(text string) ([]int64, error) {
 // oneBundle finds the one bundle whose volumes lie at the paths. Where one of
 // them is damaged in its head, nobody knows which bundle it belongs to, and so
 // what is lacking without it: that is an error.
-func oneBundle(paths []string) (*bundle.Sealed, error) {
-	sealed, damage, err := bundleAt(paths)
+func oneBundle(opener bundle.Opener, paths []string) (*bundle.Sealed, error) {
+	sealed, damage, err := bundleAt(opener, paths)
 	if err != nil || damage == nil {
 		return sealed, err
 	}
@@ -173,8 +189,8 @@ func oneBundle(paths []string) (*bundle.Sealed, error) {
 
 // bundleAt is oneBundle for somebody who goes on with the volumes that are
 // sound, and tells of the damage afterwards.
-func bundleAt(paths []string) (sealed *bundle.Sealed, damage, err error) {
-	found, err := bundle.Find(slices.DeleteFunc(slices.Clone(paths), bundle.LiesBeside)...)
+func bundleAt(opener bundle.Opener, paths []string) (sealed *bundle.Sealed, damage, err error) {
+	found, err := opener.Find(slices.DeleteFunc(slices.Clone(paths), bundle.LiesBeside)...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -184,6 +200,8 @@ func bundleAt(paths []string) (sealed *bundle.Sealed, damage, err error) {
 		return found.Bundles[0], damage, nil
 	case len(found.Bundles) == 0 && damage != nil:
 		return nil, nil, damage
+	case len(found.Bundles) == 0 && len(found.Locked) > 0:
+		return nil, nil, errors.Join(found.Locked[:min(len(found.Locked), maxNamed)]...)
 	case len(found.Bundles) == 0:
 		return nil, nil, problem.New("volume/none", "there is no bundle in %s", strings.Join(paths, ", ")).
 			Hint("a bundle is a file such as plant-7-000042.tar, written by  packhof export")
@@ -201,10 +219,10 @@ func bundleAt(paths []string) (sealed *bundle.Sealed, damage, err error) {
 
 // damageOf is what is wrong with the volumes as files. Somebody who only looks at
 // the head is told of it, too.
-func damageOf(s *bundle.Sealed) error {
+func damageOf(opener bundle.Opener, s *bundle.Sealed) error {
 	var damage []error
 	for _, path := range s.Paths() {
-		again, err := bundle.OpenFile(path)
+		again, err := opener.OpenFile(path)
 		if again != nil {
 			err = errors.Join(err, again.Close())
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +46,8 @@ hand and compares its fingerprint.`,
 		Use:   "add-gate ENROL.JSON",
 		Short: "Enrol a gate: sign the next version of the root, with its keys",
 		Long: `Enrol a gate from the enrol.json that  packhof-gate init  wrote. Compare its
-fingerprint with the one shown at the gate: by telephone, or on paper.`,
+fingerprint with the one shown at the gate: by telephone, or on paper. A gate
+that is enrolled and says now whom to encrypt to is enrolled again.`,
 		Example: `  packhof trust add-gate enrol.json
   packhof trust add-gate enrol.json --fingerprint "$(cat fingerprint-by-telephone)"`,
 		Args: cli.Needs("the gate's enrol.json"),
@@ -129,8 +131,8 @@ func runAddGate(p *project, c *cobra.Command, path, fingerprint string) (err err
 		return err
 	}
 	root := folder.Trust.Root()
-	if _, known := root.Gate(enrolment.Gate); known {
-		return problem.New("trust/gate-known", "the gate %s is enrolled already", enrolment.Gate).Hint("packhof trust show")
+	if err := news(root, enrolment); err != nil {
+		return err
 	}
 	if err := p.compare(path, enrolment, signing.FingerprintOf(raw), fingerprint); err != nil {
 		return err
@@ -150,6 +152,30 @@ func runAddGate(p *project, c *cobra.Command, path, fingerprint string) (err err
 		return err
 	}
 	return showTrust(p)
+}
+
+// news makes sure that an enrolment says something that the root does not know:
+// of a gate that is known, only whom to encrypt to can be new.
+func news(root *signing.Root, e *bundle.Enrolment) error {
+	gate, known := root.Gate(e.Gate)
+	if !known {
+		return nil
+	}
+	if gate.Recipient == e.Recipient || e.Recipient == "" {
+		return problem.New("trust/gate-known", "the gate %s is enrolled already", e.Gate).Hint("packhof trust show")
+	}
+	rule, _ := root.Role(signing.ReceiptRole(e.Gate))
+	for _, key := range []bundle.GateKey{e.Receipt, e.Log} {
+		public, err := key.Public()
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(rule.Keys, func(k signing.Key) bool { return k.Public.ID() == public.ID() }) {
+			return problem.New("trust/gate-known", "the gate %s is enrolled already, with other keys", e.Gate).
+				With("key:  " + public.ID().String()).Hint("do not enrol it; have the gate's people send the enrol.json of that gate")
+		}
+	}
+	return nil
 }
 
 func readEnrolment(path string) (*bundle.Enrolment, []byte, error) {
@@ -182,7 +208,13 @@ func nextRoot(c *cobra.Command, root *signing.Root, e *bundle.Enrolment, signer 
 	}
 	now := at.UTC().Truncate(time.Second)
 	draft := root.Next(root.Expires())
-	if err := draft.AddGate(signing.Gate{ID: e.Gate, Owner: e.Owner}, now, now.Add(rootLife), receipt, log); err != nil {
+	if _, known := root.Gate(e.Gate); known {
+		if err := draft.SetRecipient(e.Gate, e.Recipient); err != nil {
+			return nil, err
+		}
+		return draft.Sign(c.Context(), signer)
+	}
+	if err := draft.AddGate(signing.Gate{ID: e.Gate, Owner: e.Owner, Recipient: e.Recipient}, now, now.Add(rootLife), receipt, log); err != nil {
 		return nil, err
 	}
 	return draft.Sign(c.Context(), signer)
@@ -262,8 +294,9 @@ func (r *trustRole) names() []string {
 }
 
 type trustGate struct {
-	ID    string `json:"id"`
-	Owner string `json:"owner"`
+	ID        string `json:"id"`
+	Owner     string `json:"owner"`
+	Recipient string `json:"recipient"` // whom volumes for it are encrypted to; empty for none
 }
 
 func showTrust(p *project) error {
@@ -285,7 +318,7 @@ func showTrust(p *project) error {
 		doc.Roles = append(doc.Roles, role)
 	}
 	for _, g := range root.Gates() {
-		doc.Gates = append(doc.Gates, trustGate{g.ID, g.Owner})
+		doc.Gates = append(doc.Gates, trustGate{g.ID, g.Owner, g.Recipient})
 	}
 	return p.app.Print("Trust", doc, doc.table)
 }
@@ -318,11 +351,12 @@ func (d *trustDocument) table(w io.Writer) {
 	for _, r := range d.Roles {
 		rows = append(rows, []string{r.Role, fmt.Sprintf("%d of %d", r.Threshold, len(r.Keys)), strings.Join(r.names(), ", ")})
 	}
-	rows = append(rows, []string{}, []string{"GATE", "", "OWNER"})
-	for _, g := range d.Gates {
-		rows = append(rows, []string{g.ID, "", g.Owner})
-	}
 	cli.Table(w, rows)
+	gates := [][]string{{}, {"GATE", "OWNER", "ENCRYPT TO"}}
+	for _, g := range d.Gates {
+		gates = append(gates, []string{g.ID, g.Owner, cmp.Or(g.Recipient, "-")})
+	}
+	cli.Table(w, gates)
 	if len(d.Gates) == 0 {
 		fmt.Fprintln(w, "none yet; next:  packhof trust add-gate enrol.json")
 	}

@@ -21,6 +21,7 @@ type verifyOptions struct {
 	trust      string
 	showCosign bool
 	jobs       int
+	identities []string // files
 }
 
 func newVerify(p *project) *cobra.Command {
@@ -34,7 +35,9 @@ manifest) and whole (every byte is the one that the manifest promises).
 A bundle may come as several volumes, with any names. Name them all, or the
 folder that they are in; a part of them is checked as far as it goes. Manifests
 and signatures that lie beside them may be named too (/media/usb/*). One volume
-that is named alone need not have the others beside it.
+that is named alone need not have the others beside it. Encrypted
+volumes are opened with --identity; they are for the gate, so that few people
+outside should have such a key.
 
 EXIT STATUS
    0  genuine, and every byte is the right one
@@ -50,6 +53,7 @@ EXIT STATUS
 	}
 	c.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")
 	c.Flags().IntVar(&o.jobs, "jobs", 0, "how many `cores` hash: 0 for all, 1 for a disk that seeks slowly")
+	identityFlag(c.Flags(), &o.identities)
 	c.Flags().BoolVar(&o.showCosign, "show-cosign", false, "print how cosign, tar and sha256sum check it, and stop")
 	return c
 }
@@ -119,7 +123,11 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 	if err != nil {
 		return err
 	}
-	sealed, damage, err := bundleAt(paths)
+	opener, err := openerOf(o.identities)
+	if err != nil {
+		return err
+	}
+	sealed, damage, err := bundleAt(opener, paths)
 	if err != nil {
 		return err
 	}
@@ -128,7 +136,7 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 		if damage != nil {
 			return damage
 		}
-		return p.printCosign(sealed, folder, sealed.Paths())
+		return p.printCosign(sealed, folder, o.identities)
 	}
 	b, err := p.genuine(sealed, folder)
 	if err != nil {
@@ -267,11 +275,23 @@ func compareBlobs() []string {
 	}
 }
 
+// unpacking is the line that unpacks a volume.
+func unpacking(sealed *bundle.Sealed, path string, identities []string) string {
+	if !sealed.CameEncrypted(path) {
+		return "tar -xf " + signing.ShellQuote(path)
+	}
+	line := "age --decrypt"
+	for _, file := range identities {
+		line += " --identity " + signing.ShellQuote(file)
+	}
+	return line + " " + signing.ShellQuote(path) + " | tar -xf -"
+}
+
 // printCosign shows how a stranger checks signature and content without us.
-func (p *project) printCosign(sealed *bundle.Sealed, folder *mirror.TrustFolder, paths []string) error {
+func (p *project) printCosign(sealed *bundle.Sealed, folder *mirror.TrustFolder, identities []string) error {
 	lines := []string{"set -e"}
-	for _, path := range paths {
-		lines = append(lines, "tar -xf "+signing.ShellQuote(path))
+	for _, path := range sealed.Paths() {
+		lines = append(lines, unpacking(sealed, path, identities))
 	}
 	for _, s := range sealed.Head().Signatures {
 		parsed, err := signing.ParseBundle(s.Bytes)

@@ -8,6 +8,7 @@ import "slices"
 // one is put as low as its imports allow.
 var floors = [][]string{
 	{ // the ground: nothing of ours below it
+		"./internal/agefile",
 		"./internal/architecture",
 		"./internal/cas",
 		"./internal/child",

@@ -2,6 +2,7 @@ package architecture
 
 // Other people's packages that the rules are about.
 const (
+	age               = "filippo.io/age/..."
 	cobra             = "github.com/spf13/cobra/..."
 	cosign            = "github.com/sigstore/cosign/..."
 	distribution      = "github.com/distribution/distribution/..."
@@ -123,6 +124,14 @@ var neighbours = []rule{
 		why: "everything rests on the store",
 	},
 	{
+		from: "./internal/agefile", never: []string{anythingOfOurs},
+		why: "what is encrypted is opened without looking at what it is",
+	},
+	{
+		from: "./internal/agefile", never: []string{"net/http", "os"}, directly: true,
+		why: "it opens what it is handed, and nothing else",
+	},
+	{
 		from: "./internal/problem", never: []string{anythingOfOurs, anythingButGoStd},
 		why: "everyone may import it, so it may cost nothing",
 	},
@@ -171,6 +180,7 @@ var rooms = []room{
 	{cosign, []string{"./signing/cosign"}, "cosign v2 is at the end of its life and doubles a program's size"},
 	{minio, []string{"./internal/s3"}, "one S3 client, configured and bounded in one place"},
 	{cobra, []string{"./cmd/*", "./internal/cli", "./internal/cli/clitest"}, "commands are wiring; logic does not know that it is called from a command line"},
+	{age, []string{"./internal/agefile"}, "one way to encrypt and to open, bounded and in our words in one place"},
 	{distribution, []string{"./internal/testkit"}, "it is a server for tests, not a library of ours"},
 }
 

@@ -12,6 +12,7 @@ func gateEntries() []Entry {
 		{"gate/anchor-behind", ExitFailed, "What was asked for is done and written down; only the anchor of the audit log could not be written after it. The next step, or a restart, brings it up.", "make room in the data directory, and give it to the user of the gate"},
 		{"gate/no-anchor", ExitFailed, "The anchor of the audit log is missing, or this gate has not signed it.", "bring gate.db and gate.anchor back from one backup"},
 		{"gate/log-key", ExitFailed, "The key of the audit log is not the one that enrol.json names.", "bring both back from one backup"},
+		{"gate/identity", ExitFailed, "The key that opens encrypted volumes is missing, or not the one that enrol.json names.", "bring the folder keys back from a backup"},
 		{"gate/receipt-key", ExitFailed, "The key that signs receipts is no such key, or not the one that enrol.json names.", "bring both back from one backup"},
 		{"case/whole", ExitFailed, "Nothing of a case's bundle is lacking.", ""},
 		{"gate/busy", ExitFailed, "Another process works in the gate's data directory, and it is no serve that could be asked.", "wait for it to end"},
