@@ -35,6 +35,9 @@ func (e *Exporter) remember(ctx context.Context, l *Lock, manifest cas.Digest) e
 // SealedLock is the lock of a serial that was sealed, from the store, and the
 // sizes of the volumes that it last went out in.
 func SealedLock(store *cas.Store, ledger *Ledger, epoch, serial int64) (*Lock, []int64, error) {
+	if err := ledger.CheckStanding(epoch, serial); err != nil {
+		return nil, nil, err
+	}
 	entry, ok := ledger.Find(epoch, serial)
 	if !ok {
 		return nil, nil, problem.New("serial/not-sealed", "serial %d of epoch %d was never sealed", serial, epoch).Hint("packhof export")
@@ -59,9 +62,9 @@ func SealedLock(store *cas.Store, ledger *Ledger, epoch, serial int64) (*Lock, [
 	return l, sizes, err
 }
 
-// LastSealed is the newest serial that was sealed.
+// LastSealed is the newest serial that was sealed and not given up.
 func LastSealed(ledger *Ledger) (LedgerEntry, error) {
-	last, ok := ledger.Last()
+	last, ok := ledger.LastStanding()
 	if !ok {
 		return last, problem.New("serial/not-sealed", "nothing was sealed yet").Hint("packhof export")
 	}
@@ -73,7 +76,7 @@ func LastSealed(ledger *Ledger) (LedgerEntry, error) {
 func ReadReceipts(paths []string, trust *TrustFolder, at time.Time) ([]*bundle.Receipt, error) {
 	var receipts []*bundle.Receipt
 	for _, path := range paths {
-		b, err := readSmall(path, maxReceiptFile)
+		b, err := ReadReceiptFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +89,8 @@ func ReadReceipts(paths []string, trust *TrustFolder, at time.Time) ([]*bundle.R
 	return receipts, nil
 }
 
-// maxReceiptFile bounds receipts and want lists.
-const maxReceiptFile = 16 << 20
+// ReadReceiptFile reads the bytes of a receipt.
+func ReadReceiptFile(path string) ([]byte, error) { return readSmall(path, maxReceiptFile) }
 
 // ReadWant reads a want list.
 func ReadWant(path string) (*bundle.Want, error) {
