@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 )
 
 // Limits of what a manifest says besides its content.
@@ -119,6 +120,11 @@ func (m *Manifest) validateDocuments() error {
 	for i, d := range m.Documents {
 		if _, ok := m.Blob(d.Blob); !ok || !ValidDocumentType(d.Type) || CheckWord(d.Version) != nil {
 			return invalid("document %.60q, version %.60q, is not in the bundle", d.Type, d.Version)
+		}
+		for kind, named := range map[string]Versioned{DocumentTrust: m.TrustRoot, DocumentRevocations: m.Revocations} {
+			if d.Type == kind && (d.Blob != named.Digest || d.Version != strconv.FormatInt(named.Version, 10)) {
+				return invalid("the document %s, version %.60q, is not the one that the manifest names", d.Type, d.Version)
+			}
 		}
 		if slices.ContainsFunc(m.Documents[:i], func(b Document) bool { return b.Type == d.Type && b.Version == d.Version }) {
 			return invalid("the document %.60q, version %.60q, is there twice", d.Type, d.Version)

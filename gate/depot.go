@@ -34,6 +34,7 @@ type DepotTag struct {
 	Size       int64         `json:"size"` // bytes of the artifact
 	Case       CaseID        `json:"case"`
 	Since      time.Time     `json:"since"`
+	Withdrawn  string        `json:"withdrawn,omitempty"` // why its channel withdrew it; it can be pulled all the same
 }
 
 // DepotBlob is a blob that a repository has: a manifest, a config or a layer.
@@ -116,7 +117,8 @@ func (d *Depot) Repositories(ctx context.Context, after string, limit int) ([]st
 	}, `SELECT DISTINCT repository FROM name WHERE destination = ? AND repository > ? ORDER BY repository LIMIT ?`, DepotName, after, limit)
 }
 
-const tagColumns = `n.repository, n.tag, n.kind, n.digest, n.media_type, n.size, n.case_id, n.since, c.manifest, c.channel, c.epoch, c.serial`
+const tagColumns = `n.repository, n.tag, n.kind, n.digest, n.media_type, n.size, n.case_id, n.since, c.manifest, c.channel, c.epoch, c.serial,
+	coalesce((SELECT w.reason FROM withdrawn w WHERE w.channel = c.channel AND w.digest = n.digest), '')`
 
 const fromNames = ` FROM name n JOIN cases c ON c.id = n.case_id WHERE n.destination = ? AND n.repository = ?`
 
@@ -131,7 +133,7 @@ func scanTag(s scanner) (shownTag, error) {
 	var t shownTag
 	var digest, manifest digestColumn
 	var since int64
-	err := s.Scan(&t.Repository, &t.Tag, &t.Kind, &digest, &t.MediaType, &t.Size, &t.Case, &since, &manifest, &t.channel, &t.epoch, &t.serial)
+	err := s.Scan(&t.Repository, &t.Tag, &t.Kind, &digest, &t.MediaType, &t.Size, &t.Case, &since, &manifest, &t.channel, &t.epoch, &t.serial, &t.Withdrawn)
 	t.Digest, t.Since, t.root, t.manifest = digest.value(), fromSeconds(since), digest.value(), manifest.value()
 	return t, err
 }
