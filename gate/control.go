@@ -10,9 +10,9 @@ import (
 
 // What becomes of a document of a control bundle.
 const (
-	DocumentInForce = "in force" // trust: it came in the head, which was judged by its own signatures
-	DocumentKept    = "kept"     // stored with the case, and not applied by this version
-	DocumentClaimed = "claimed"  // as a bundle says that nobody has judged
+	DocumentInForce = "in force"    // trust: it came in the head, which was judged by its own signatures
+	DocumentKept    = "not applied" // stored with the case, and not applied by this version
+	DocumentClaimed = "claimed"     // as a bundle says that nobody has judged
 )
 
 // ReviewDocument is a document of a control bundle, with what becomes of it.
@@ -22,7 +22,7 @@ type ReviewDocument struct {
 	Digest   bundle.Digest `json:"digest"`
 	Size     int64         `json:"size"`
 	Critical bool          `json:"critical"`
-	State    string        `json:"state"` // in force or kept
+	State    string        `json:"state"` // in force or not applied
 }
 
 // documentState is what this version makes of a document. Trust documents are
