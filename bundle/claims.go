@@ -18,6 +18,11 @@ type Claims struct {
 	SignedBy  []string          `json:"signedBy"` // key ids that the signatures claim
 	Totals    Totals            `json:"totals"`
 	Note      string            `json:"note,omitempty"`
+
+	Documents  []Document   `json:"documents,omitempty"` // of a control bundle
+	Answers    []Answer     `json:"answers,omitempty"`
+	Withdraws  []Withdrawal `json:"withdraws,omitempty"`
+	Extensions []string     `json:"extensions,omitempty"` // names of those that this program ignores
 }
 
 // ClaimedArtifact is an artifact as the bundle claims it.
@@ -44,6 +49,7 @@ func (s *Sealed) Claims() (*Claims, error) {
 	c := &Claims{
 		Digest: s.head.Digest(), Kind: m.Kind, Channel: m.Channel, Epoch: m.Epoch, Serial: m.Serial, Previous: m.Previous,
 		Created: m.Created, Expires: m.Expires, Audience: m.Audience, Totals: m.Totals, Note: m.Note,
+		Documents: m.Documents, Answers: m.Answers, Withdraws: m.Withdraws, Extensions: m.Unknown(),
 	}
 	names := RefNames(m)
 	for i, a := range m.Artifacts {

@@ -20,7 +20,7 @@ type Enrolment struct {
 	Created Instant  `json:"created"`
 	Receipt GateKey  `json:"receipt"` // ECDSA P-256: signs receipts
 	Log     GateKey  `json:"log"`     // Ed25519: signs checkpoints of the audit log
-	Reads   []string `json:"reads"`   // bundle formats
+	Reads   []string `json:"reads"`   // bundle formats and parts of them, as Reads
 	Program string   `json:"program"` // name and version
 	// Recipient is whom volumes for the gate are encrypted to; gates that were
 	// made before there was such a thing have none.
@@ -47,8 +47,8 @@ func ParseEnrolment(b []byte) (*Enrolment, error) {
 		return nil, problem.New("format/invalid", "the enrolment names the gate %.60q, which is no gate id", e.Gate)
 	case e.Owner == "" || len(e.Owner) > 128 || !printable(e.Owner):
 		return nil, problem.New("format/invalid", "the enrolment's owner is empty, too long or not printable")
-	case len(e.Reads) == 0 || len(e.Reads) > 16:
-		return nil, problem.New("format/invalid", "the enrolment says of %d formats that the gate reads them", len(e.Reads))
+	case !validReads(e.Reads):
+		return nil, problem.New("format/invalid", "the enrolment does not say in the right form what the gate reads")
 	}
 	if e.Recipient != "" {
 		if _, err := agefile.ParseRecipient(e.Recipient); err != nil {

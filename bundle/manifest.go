@@ -80,6 +80,8 @@ type Manifest struct {
 	Documents   []Document           `json:"documents,omitempty"`
 	Incomplete  []Omission           `json:"incomplete,omitempty"`
 	Blobs       []Blob               `json:"blobs"`
+	Answers     []Answer             `json:"answers,omitempty"`
+	Withdraws   []Withdrawal         `json:"withdraws,omitempty"`
 	Note        string               `json:"note,omitempty"`
 	Extensions  map[string]Extension `json:"extensions,omitempty"`
 	Totals      Totals               `json:"totals"`
@@ -174,9 +176,10 @@ type SBOM struct {
 
 // Document is what a control bundle carries.
 type Document struct {
-	Type    string `json:"type"`
-	Version string `json:"version"`
-	Blob    Digest `json:"blob"`
+	Type     string `json:"type"` // such as policy; see DocumentTypes
+	Version  string `json:"version"`
+	Blob     Digest `json:"blob"`
+	Critical bool   `json:"critical,omitempty"` // a gate that cannot apply it refuses the bundle
 }
 
 // Omission is what an export left out on request, and why.
@@ -500,10 +503,11 @@ func (m *Manifest) validateSBOMs(a *Artifact) error {
 }
 
 func (m *Manifest) validateRest() error {
-	for _, doc := range m.Documents {
-		if _, ok := m.Blob(doc.Blob); !ok || !isWord(doc.Type) || !isWord(doc.Version) {
-			return invalid("document %.60q, version %.60q, is not in the bundle", doc.Type, doc.Version)
-		}
+	if err := m.validateDocuments(); err != nil {
+		return err
+	}
+	if err := m.validateNotices(); err != nil {
+		return err
 	}
 	for _, o := range m.Incomplete {
 		if !isWord(o.Name) || !isWord(o.Reason) {
@@ -513,16 +517,26 @@ func (m *Manifest) validateRest() error {
 	if len(m.Note) > maxText || !utf8.ValidString(m.Note) {
 		return invalid("the note has more than %d bytes", maxText)
 	}
-	for name, ext := range m.Extensions {
-		if ext.Critical {
-			return problem.New("format/critical-extension", "the manifest needs the extension %.100q, which this program does not know", name).
-				Hint("use a version of packhof that knows it")
-		}
+	return m.validateExtensions()
+}
+
+func unknownExtension(name string) error {
+	return problem.New("format/critical-extension", "the manifest needs the extension %.100q, which this program does not know", name).
+		Hint("use a version of packhof that knows it")
+}
+
+func isWord(s string) bool { return s != "" && len(s) <= maxWord && printable(s) }
+
+// CheckWord says what is wrong with a small text that people get to see, such as
+// a reason; nil if nothing is.
+func CheckWord(s string) error {
+	if !isWord(s) {
+		return invalidWord("%.60q is empty, longer than 1024 bytes or not printable", s)
 	}
 	return nil
 }
 
-func isWord(s string) bool { return s != "" && len(s) <= maxWord && printable(s) }
+func invalidWord(format, s string) error { return fmt.Errorf(format, s) }
 
 // CheckArtifactName says what is wrong with a name and version that an
 // artifact is to have in a bundle; nil if nothing is.

@@ -20,7 +20,6 @@ const (
 	maxReceiptChannels = 1000
 	maxReceiptBundles  = 100_000
 	maxReceiptLacks    = 100_000
-	maxReads           = 16
 )
 
 // Receipt is a gate's statement of what it holds, carried back out. It lists
@@ -30,7 +29,7 @@ type Receipt struct {
 	Gate     string           `json:"gate"`
 	Created  Instant          `json:"created"`
 	Program  string           `json:"program"` // name and version
-	Reads    []string         `json:"reads"`   // bundle formats
+	Reads    []string         `json:"reads"`   // bundle formats and parts of them, as Reads
 	Channels []ReceiptChannel `json:"channels"`
 }
 
@@ -135,8 +134,10 @@ func (r *Receipt) validate() error {
 		return bad("names the gate %.60q, which is no gate id", r.Gate)
 	case r.Program == "" || len(r.Program) > 128 || !printable(r.Program):
 		return bad("does not name its program")
-	case len(r.Reads) == 0 || len(r.Reads) > maxReads || len(r.Channels) > maxReceiptChannels:
-		return bad("lists %d formats and %d channels", len(r.Reads), len(r.Channels))
+	case !validReads(r.Reads):
+		return bad("does not say in the right form what the gate reads")
+	case len(r.Channels) > maxReceiptChannels:
+		return bad("lists %d channels", len(r.Channels))
 	}
 	bundles, lacks := 0, 0
 	for i, c := range r.Channels {

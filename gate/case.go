@@ -65,8 +65,9 @@ type Summary struct {
 	Deny      int            `json:"deny"` // findings of each level
 	Review    int            `json:"review"`
 	Warn      int            `json:"warn"`
-	Approvals int            `json:"approvals"` // that count
-	Needed    int            `json:"needed"`    // approvals
+	Approvals int            `json:"approvals"`           // that count
+	Needed    int            `json:"needed"`              // approvals
+	Withdrawn int            `json:"withdrawn,omitempty"` // names of it that stand for what its channel has withdrawn
 
 	// Waiting says that the case is received, and that nobody is bringing more
 	// of it at this moment.
@@ -130,6 +131,7 @@ type Load struct {
 	Blobs       int           `json:"blobs"`
 	Bytes       int64         `json:"bytes"`
 	Kept        int           `json:"kept"`
+	Withdrawn   string        `json:"withdrawn,omitempty"` // why its channel withdrew it
 }
 
 // States of a Load.

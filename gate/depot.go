@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -34,6 +35,7 @@ type DepotTag struct {
 	Size       int64         `json:"size"` // bytes of the artifact
 	Case       CaseID        `json:"case"`
 	Since      time.Time     `json:"since"`
+	Withdrawn  string        `json:"withdrawn,omitempty"` // why its channel withdrew it; it can be pulled all the same
 }
 
 // DepotBlob is a blob that a repository has: a manifest, a config or a layer.
@@ -178,7 +180,11 @@ func (d *Depot) Tags(ctx context.Context, repository, after string, limit int) (
 		case err != nil:
 			return nil, err
 		case from.withdrawn(list, names[next].Digest) == nil:
-			tags = append(tags, names[next])
+			t, err := d.marked(ctx, names[next], from)
+			if err != nil {
+				return nil, err
+			}
+			tags = append(tags, t)
 		}
 	}
 	return tags, nil
@@ -202,7 +208,14 @@ func (d *Depot) Tag(ctx context.Context, repository, tag string) (DepotTag, erro
 	if err != nil {
 		return DepotTag{}, err
 	}
-	return names[i], from.withdrawn(list, names[i].Digest)
+	t, err := d.marked(ctx, names[i], from)
+	return t, cmp.Or(err, from.withdrawn(list, names[i].Digest))
+}
+
+// marked is a name with what its channel says of it today.
+func (d *Depot) marked(ctx context.Context, t DepotTag, from source) (_ DepotTag, err error) {
+	t.Withdrawn, err = withdrawnReason(ctx, d.gate.db.read, from.channel, t.Digest)
+	return t, err
 }
 
 const indexedBlobs = `SELECT repository, digest, root, case_id FROM depot_blob WHERE `

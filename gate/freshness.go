@@ -50,6 +50,24 @@ func gapBefore(ctx context.Context, q queryer, m *bundle.Manifest, id CaseID) ([
 		AND (excused = 0 OR excused = ?) ORDER BY serial`, m.Channel, m.Epoch, m.Serial, id)
 }
 
+// abandonedBefore lists the serials just before a bundle that was accepted which
+// its sender gave up: those that are neither accepted nor missing.
+func abandonedBefore(ctx context.Context, q queryer, m *bundle.Manifest) ([]int64, error) {
+	var last int64
+	err := q.QueryRowContext(ctx, `SELECT coalesce(max(serial), 0) FROM serial WHERE channel = ? AND epoch = ? AND serial < ?`, m.Channel, m.Epoch, m.Serial).Scan(&last)
+	return between(last, m.Serial), err
+}
+
+// abandonedOf lists all serials of an epoch that senders gave up.
+func (p place) abandonedOf(ctx context.Context, q queryer, channel string) ([]int64, error) {
+	known, err := rowsOf(ctx, q, scanNumber, `SELECT serial FROM serial WHERE channel = ? AND epoch = ? ORDER BY serial`, channel, p.epoch)
+	list, last := []int64{}, int64(0)
+	for _, n := range known {
+		list, last = append(list, between(last, n)...), n
+	}
+	return list, err
+}
+
 // excuse records that people went on without the serials that a case lists as
 // missing. They stay listed until they arrive.
 func (t *tx) excuse(ctx context.Context, m *bundle.Manifest, id CaseID) error {
@@ -62,7 +80,7 @@ func (t *tx) excuse(ctx context.Context, m *bundle.Manifest, id CaseID) error {
 }
 
 func (p place) status(c signing.Channel) TrustChannel {
-	s := TrustChannel{Name: c.Name, Epoch: int64(c.Epoch), Missing: slices.Concat([]int64{}, p.missing)}
+	s := TrustChannel{Name: c.Name, Epoch: int64(c.Epoch), Missing: slices.Concat([]int64{}, p.missing), Abandoned: []int64{}}
 	if p.known {
 		s.Epoch, s.Serial, s.Manifest = p.epoch, p.serial, &p.manifest
 	}
@@ -71,9 +89,10 @@ func (p place) status(c signing.Channel) TrustChannel {
 
 // freshness is what the place of a bundle in its channel means.
 type freshness struct {
-	again   bool    // this very manifest was accepted before
-	fills   bool    // it is one that was missing: it moves no name that a later serial set
-	missing []int64 // serials between the last accepted one and this
+	again     bool    // this very manifest was accepted before
+	fills     bool    // it is one that was missing: it moves no name that a later serial set
+	missing   []int64 // serials between the last accepted one and this
+	abandoned []int64 // likewise, that this one does not follow: the sender gave them up
 }
 
 // maxGap guards against a serial so high that nothing could follow it.
@@ -110,15 +129,6 @@ func checkEpoch(m *bundle.Manifest, root *signing.Root) error {
 		Hint("ask the sender for a bundle of the current epoch")
 }
 
-// checkKind refuses what this version cannot apply.
-func checkKind(m *bundle.Manifest) error {
-	if m.Kind == bundle.KindContent {
-		return nil
-	}
-	return problem.New("bundle/kind", "this is a %s bundle, which this version of the gate does not apply", m.Kind).
-		Hint("trust documents that it brought are in force; for the rest use a later version of packhof-gate")
-}
-
 // checkFreshness holds epoch, serial and previous against what was accepted.
 func checkFreshness(ctx context.Context, q queryer, m *bundle.Manifest, digest bundle.Digest, root *signing.Root) (freshness, error) {
 	if err := checkEpoch(m, root); err != nil {
@@ -136,6 +146,9 @@ func checkFreshness(ctx context.Context, q queryer, m *bundle.Manifest, digest b
 		if m.Serial-1 > maxGap {
 			return freshness{}, tooFar(m, 0)
 		}
+		if previousOf(m) == p.manifest { // the zero digest where nothing was accepted yet
+			return freshness{abandoned: between(0, m.Serial)}, nil
+		}
 		return freshness{missing: between(0, m.Serial)}, nil
 	case m.Serial <= p.serial:
 		return knownSerial(ctx, q, m, digest, p)
@@ -149,7 +162,7 @@ func (p place) follows(ctx context.Context, q queryer, m *bundle.Manifest) (fres
 	case m.Serial-p.serial > maxGap:
 		return freshness{}, tooFar(m, p.serial)
 	case m.Previous != nil && *m.Previous == p.manifest:
-		return freshness{}, nil // serials left out were abandoned by the sender
+		return freshness{abandoned: between(p.serial, m.Serial)}, nil
 	case m.Serial == p.serial+1:
 		return freshness{}, twoHistories(m, "previous", p.manifest, previousOf(m))
 	}

@@ -212,6 +212,8 @@ func TestFreshness(t *testing.T) {
 	skipped := l.next(two, 4)
 	if c := l.mustReceive(skipped); len(mustReview(l, c.ID).Review.Missing) != 0 {
 		t.Error("serial 3 was abandoned by the sender, and counts as missing")
+	} else if abandoned := mustReview(l, c.ID).Review.Abandoned; !slices.Equal(abandoned, []int64{3}) {
+		t.Errorf("abandoned %v, want serial 3", abandoned)
 	}
 	gap := l.forge(func(m *bundle.Manifest) { d := other.Head.Digest(); m.Serial, m.Previous = 7, &d })
 	c := l.mustReceive(gap)
@@ -227,7 +229,7 @@ func TestFreshness(t *testing.T) {
 		t.Errorf("a serial that was abandoned: %v", err)
 	}
 	status, err := l.gate.TrustStatus(t.Context(), operator)
-	if err != nil || len(status.Channels) != 1 || status.Channels[0].Serial != 7 || !slices.Equal(status.Channels[0].Missing, []int64{6}) {
+	if err != nil || len(status.Channels) != 1 || status.Channels[0].Serial != 7 || !slices.Equal(status.Channels[0].Missing, []int64{6}) || !slices.Equal(status.Channels[0].Abandoned, []int64{3}) {
 		t.Errorf("%+v, %v", status.Channels, err)
 	}
 }

@@ -133,7 +133,7 @@ func makeKeys(dir string, p InitParams) (*bundle.Enrolment, error) {
 	}
 	return &bundle.Enrolment{
 		Format: bundle.FormatEnrolment, Gate: newGateID(), Owner: p.Owner, Created: bundle.At(p.Now),
-		Receipt: receiptKey, Log: logKey, Reads: []string{bundle.FormatV1}, Program: p.Program, Recipient: recipient,
+		Receipt: receiptKey, Log: logKey, Reads: bundle.Reads(), Program: p.Program, Recipient: recipient,
 	}, nil
 }
 

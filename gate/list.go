@@ -28,8 +28,13 @@ func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	withdrawn, err := withdrawnNames(ctx, g.db.read)
+	if err != nil {
+		return nil, err
+	}
 	list := []Summary{}
 	for _, r := range rows {
+		r.Withdrawn = withdrawn[r.ID]
 		if r.unread {
 			list = append(list, r.Summary)
 			continue
@@ -67,6 +72,14 @@ func (g *Gate) Case(ctx context.Context, by Actor, id CaseID) (*Case, error) {
 		return g.brokenCase(ctx, r, err)
 	} else if err != nil {
 		return nil, err
+	}
+	for i := range c.Loads {
+		if c.Loads[i].Withdrawn, err = withdrawnReason(ctx, g.db.read, r.Channel, c.Loads[i].Artifact); err != nil {
+			return nil, err
+		}
+		if c.Loads[i].Withdrawn != "" {
+			c.Withdrawn++
+		}
 	}
 	c.Progress, err = g.progressOf(ctx, r)
 	return c, err

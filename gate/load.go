@@ -151,7 +151,7 @@ func (g *Gate) judgedNow(ctx context.Context, by Actor, r *row) (*statement, *po
 		return nil, nil, err
 	}
 	m := s.bundle.Manifest()
-	for _, err := range []error{g.checkAudience(m), checkExpiry(m, s.floor), checkEpoch(m, s.trust.Root()), checkKind(m), g.everyArtifactHasAPlace(m)} {
+	for _, err := range []error{g.checkAudience(m), checkExpiry(m, s.floor), checkEpoch(m, s.trust.Root()), checkDocuments(m), g.everyArtifactHasAPlace(m)} {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -544,13 +544,19 @@ func (g *Gate) finish(ctx context.Context, by Actor, r *row, b *bundle.Bundle) e
 		if err := t.excuse(ctx, m, r.ID); err != nil {
 			return err
 		}
+		if m.Kind == bundle.KindControl {
+			return t.log(ctx, leaf{Actor: by.Name(), Type: "case.loaded", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(m.Documents), "{n} document kept", "{n} documents kept")})
+		}
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.loaded", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(g.destinations), "{n} destination, checked there", "{n} destinations, checked there")})
 	})
 }
 
 // hold replaces what the channel holds, unless a later serial was loaded
-// before.
+// before, or the bundle is about something else.
 func (t *tx) hold(ctx context.Context, r *row, m *bundle.Manifest) error {
+	if m.Kind == bundle.KindControl {
+		return nil
+	}
 	if later, err := laterThan(ctx, t, m); err != nil || later != nil {
 		return err
 	}

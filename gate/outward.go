@@ -28,7 +28,7 @@ func (g *Gate) IssueReceipt(ctx context.Context, by Actor) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &bundle.Receipt{Format: bundle.FormatReceipt, Gate: g.id, Created: bundle.At(g.clock()), Program: g.program, Reads: []string{bundle.FormatV1}}
+	r := &bundle.Receipt{Format: bundle.FormatReceipt, Gate: g.id, Created: bundle.At(g.clock()), Program: g.program, Reads: bundle.Reads()}
 	err = g.snapshot(ctx, func(v *view) (err error) {
 		r.Channels, err = g.receiptChannels(ctx, v)
 		return err

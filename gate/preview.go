@@ -22,9 +22,10 @@ type Preview struct {
 	Problem   *Problem         `json:"problem"`  // why not
 	Signers   []ReviewSigner   `json:"signers"`  // who signed, as the trust root knows them
 	Threshold int              `json:"threshold"`
-	Missing   []int64          `json:"missing"`  // serials that never arrived before it
-	Known     CaseID           `json:"known"`    // the case of this bundle, 0 if there is none
-	Decision  *policy.Decision `json:"decision"` // what the policy says of the metadata alone
+	Missing   []int64          `json:"missing"`   // serials that never arrived before it
+	Abandoned []int64          `json:"abandoned"` // serials just before it that the sender gave up
+	Known     CaseID           `json:"known"`     // the case of this bundle, 0 if there is none
+	Decision  *policy.Decision `json:"decision"`  // what the policy says of the metadata alone
 }
 
 // Preview tells what is in a bundle, who signed it, and what the policy says
@@ -39,7 +40,7 @@ func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, 
 		return nil, damage
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
-	p = &Preview{File: sealed.Name(), Signers: []ReviewSigner{}, Missing: []int64{}}
+	p = &Preview{File: sealed.Name(), Signers: []ReviewSigner{}, Missing: []int64{}, Abandoned: []int64{}}
 	if p.Claims, err = sealed.Claims(); err != nil {
 		return nil, errors.Join(damage, err)
 	}
@@ -62,7 +63,7 @@ func (g *Gate) Preview(ctx context.Context, by Actor, path string) (p *Preview, 
 	if err != nil {
 		return nil, err
 	}
-	p.Missing = append(append(p.Missing, before...), a.fresh.missing...)
+	p.Missing, p.Abandoned = append(append(p.Missing, before...), a.fresh.missing...), append(p.Abandoned, a.fresh.abandoned...)
 	for _, s := range a.bundle.Voucher().Signers() {
 		p.Signers = append(p.Signers, ReviewSigner{Owner: s.Owner, Key: s.ID.String()})
 	}

@@ -170,7 +170,7 @@ func (g *Gate) judgeHead(ctx context.Context, q queryer, sealed *bundle.Sealed) 
 	for _, check := range []func() error{
 		func() error { return g.checkAudience(m) },
 		func() error { return checkExpiry(m, floor) },
-		func() error { return checkKind(m) },
+		func() error { return checkDocuments(m) },
 	} {
 		if a.refusal = check(); a.refusal != nil {
 			return a, nil
@@ -246,6 +246,11 @@ func (t *tx) openCase(ctx context.Context, by Actor, h bundle.Head, a admission,
 	}
 	if err := t.accept(ctx, m, digest, a.fresh); err != nil {
 		return r.ID, err
+	}
+	if !a.fresh.again {
+		if err := t.withdraw(ctx, r.ID, m); err != nil {
+			return r.ID, err
+		}
 	}
 	another, err := t.noteReceiver(ctx, r.ID, by)
 	if err != nil || !begun && !another {

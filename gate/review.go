@@ -41,8 +41,17 @@ type Review struct {
 
 	Artifacts []ReviewArtifact `json:"artifacts"`
 	Removed   []ReviewRemoved  `json:"removed"` // in the last release of the channel, and not in this
-	Needed    int              `json:"needed"`  // people who have to approve
-	Waivers   []string         `json:"waivers"` // none yet
+
+	// Of a control bundle its documents; of either kind what else the sender
+	// says. Nothing where there is nothing: reviews of before have none of it.
+	Documents []ReviewDocument   `json:"documents,omitempty"`
+	Answers   []bundle.Answer    `json:"answers,omitempty"`
+	Withdraws []ReviewWithdrawal `json:"withdraws,omitempty"`
+	Ignored   []string           `json:"ignored,omitempty"`   // extensions that this version does not know
+	Abandoned []int64            `json:"abandoned,omitempty"` // serials just before it that the sender gave up
+
+	Needed  int      `json:"needed"`  // people who have to approve
+	Waivers []string `json:"waivers"` // none yet
 }
 
 // ReviewLater is the latest delivery of a channel that was loaded.
@@ -72,10 +81,11 @@ type ReviewArtifact struct {
 	SBOM        []ReviewSBOM     `json:"sbom"`
 	Files       []ReviewFile     `json:"files"` // of trees; the first 1,000
 	FilesTotal  int              `json:"filesTotal"`
-	Referrers   []ReviewReferrer `json:"referrers"`   // what is attached to it
-	Change      string           `json:"change"`      // new, updated or unchanged, against what the plant holds
-	FromVersion string           `json:"fromVersion"` // of an update
-	Plan        []ReviewPlan     `json:"plan"`        // one entry a destination that accepts it
+	Referrers   []ReviewReferrer `json:"referrers"`           // what is attached to it
+	Change      string           `json:"change"`              // new, updated or unchanged, against what the plant holds
+	FromVersion string           `json:"fromVersion"`         // of an update
+	Plan        []ReviewPlan     `json:"plan"`                // one entry a destination that accepts it
+	Withdrawn   string           `json:"withdrawn,omitempty"` // why its channel withdrew it; "" where it did not
 }
 
 // ReviewSBOM is what is known of one subject's bill of materials.

@@ -40,6 +40,7 @@ func (g *Gate) buildReview(ctx context.Context, q queryer, r *row, s *statement,
 		Verdict: decision.Verdict, PolicyDigest: decision.PolicyDigest, FindingsDigest: findings,
 		Findings: append([]policy.Finding{}, decision.Findings...), Errors: append([]policy.Failure{}, decision.Errors...),
 		Artifacts: []ReviewArtifact{}, Waivers: []string{},
+		Documents: reviewDocuments(m), Answers: m.Answers, Ignored: m.Unknown(),
 	}
 	for i, a := range m.Artifacts {
 		v.Artifacts = append(v.Artifacts, reviewArtifact(a, s.input.Artifacts[i]))
@@ -77,6 +78,19 @@ func (g *Gate) writePresent(ctx context.Context, q queryer, r *row, b vouched, a
 		if reviewed.Plan, err = g.planned(ctx, q, r, m, a); err != nil {
 			return err
 		}
+		if reviewed.Withdrawn, err = withdrawnReason(ctx, q, m.Channel, a.Root.Digest); err != nil {
+			return err
+		}
+	}
+	if v.Withdraws, err = reviewWithdrawals(ctx, q, m); err != nil {
+		return err
+	}
+	if v.Abandoned, err = abandonedBefore(ctx, q, m); err != nil {
+		return err
+	}
+	v.Removed = []ReviewRemoved{}
+	if m.Kind == bundle.KindControl {
+		return nil // it takes the place of nothing
 	}
 	v.Removed = removed(m, around.held)
 	v.Later, err = laterThan(ctx, q, m)

@@ -72,6 +72,9 @@ func rowsOfSubject(kind string) (says string, all []string) {
 			`SELECT epoch, serial, manifest, previous, excused FROM serial WHERE channel = ? ORDER BY epoch, serial`,
 			`SELECT kind, name, version, digest, case_id FROM holding WHERE channel = ? ORDER BY kind, name, version`,
 		}
+	case "withdrawn":
+		return `SELECT count(*) || ' digests' FROM withdrawn WHERE channel = ?`,
+			[]string{`SELECT digest, reason, replacement, case_id FROM withdrawn WHERE channel = ? ORDER BY digest`}
 	case "names":
 		return `SELECT count(*) || ' names' FROM name WHERE destination = ?`,
 			[]string{`SELECT repository, tag, kind, digest, media_type, size, replaced, case_id FROM name WHERE destination = ? ORDER BY repository, tag`}

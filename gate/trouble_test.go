@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/policy"
 )
 
@@ -67,15 +66,6 @@ func TestADiskThatFails(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), `COMMIT`)
 	if got := codeFor(databaseTrouble(path, err)); got != "gate/database-io" {
 		t.Errorf("%v is %q", err, got)
-	}
-}
-
-// TestOtherKindsOfBundles are not applied by this version.
-func TestOtherKindsOfBundles(t *testing.T) {
-	for kind, want := range map[bundle.ManifestKind]string{bundle.KindContent: "", bundle.KindControl: "bundle/kind"} {
-		if got := codeFor(checkKind(&bundle.Manifest{Kind: kind})); got != want {
-			t.Errorf("%s: %q", kind, got)
-		}
 	}
 }
 

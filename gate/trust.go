@@ -275,6 +275,8 @@ type TrustChannel struct {
 	Serial   int64          `json:"serial"` // 0: nothing was accepted yet
 	Manifest *bundle.Digest `json:"manifest"`
 	Missing  []int64        `json:"missing"`
+
+	Abandoned []int64 `json:"abandoned"` // serials that the sender gave up
 }
 
 // FingerprintWords gives the words by which two people compare a document.
@@ -307,7 +309,11 @@ func (g *Gate) TrustStatus(ctx context.Context, by Actor) (*TrustStatus, error) 
 		if err != nil {
 			return nil, err
 		}
-		status.Channels = append(status.Channels, place.status(c))
+		channel := place.status(c)
+		if channel.Abandoned, err = place.abandonedOf(ctx, g.db.read, c.Name); err != nil {
+			return nil, err
+		}
+		status.Channels = append(status.Channels, channel)
 	}
 	return status, nil
 }

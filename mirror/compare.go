@@ -26,8 +26,12 @@ func (c PlanChange) Sign() string {
 
 // Compare says for every artifact of after, and for those that only before
 // has, what has changed. Name, kind and version belong together; a new version
-// of a name counts as updated. before may be nil.
+// of a name counts as updated. before may be nil. The lock of a control bundle
+// has no artifacts, so nothing becomes of them.
 func Compare(before, after *Lock) []PlanChange {
+	if after.kind() == bundle.KindControl {
+		return []PlanChange{}
+	}
 	old := map[string]Pinned{}
 	names := map[string]Pinned{}
 	still := map[string]bool{}

@@ -13,8 +13,9 @@ type DryRun struct {
 	Serial    int64  `json:"serial"`
 	Path      string `json:"path"` // of the first volume, if all goes into one; an x stands for a digit that is chosen when it is written
 	Artifacts int    `json:"artifacts"`
-	Bytes     int64  `json:"bytes"` // exact where the volumes are known; else about: content shared by artifacts counts for each, SBOMs not at all
-	Fetch     int64  `json:"fetch"` // of these, what the store lacks
+	Documents int    `json:"documents"` // of a control bundle
+	Bytes     int64  `json:"bytes"`     // exact where the volumes are known; else about: content shared by artifacts counts for each, SBOMs not at all
+	Fetch     int64  `json:"fetch"`     // of these, what the store lacks
 	Free      int64  `json:"free"`
 
 	// Of a serial whose manifest is here, the volumes are known to the byte.
@@ -41,11 +42,14 @@ func (e *Exporter) DryRun(ctx context.Context, l *Lock, dir string) (*DryRun, er
 		name = bundle.EncryptedName
 	}
 	d := &DryRun{
-		Channel: l.Channel, Serial: l.Serial, Path: filepath.Join(dir, name), Artifacts: len(l.Artifacts),
+		Channel: l.Channel, Serial: l.Serial, Path: filepath.Join(dir, name), Artifacts: len(l.Artifacts), Documents: len(l.Documents),
 		Volumes: []bundle.Written{}, Complete: e.Want == nil && len(e.Since) == 0, Sizes: e.VolumeSizes, Recipients: textsOf(e.Recipients),
 	}
 	for _, p := range l.Artifacts {
 		d.Bytes += p.Bytes
+	}
+	for _, doc := range l.Documents {
+		d.Bytes += doc.Size
 	}
 	missing, err := e.checkRoom(l)
 	if err != nil {

@@ -23,6 +23,8 @@ type Exporter struct {
 	Signer   signing.Signer
 	Trust    *TrustFolder
 	Ledger   *Ledger
+	Gates    *Gates
+	Dir      string // folder of packhof.yaml, where the paths of documents begin
 	Progress Progress
 	Now      time.Time
 
@@ -53,6 +55,7 @@ type Summary struct {
 	Volumes    []bundle.Written  `json:"volumes"`
 	Recipients []string          `json:"recipients,omitempty"` // whom the volumes are encrypted to
 	Artifacts  int               `json:"artifacts"`
+	Documents  int               `json:"documents"` // of a control bundle
 	Blobs      int64             `json:"blobs"`
 	NoSBOM     []bundle.SBOM     `json:"withoutSBOM,omitempty"`
 	Incomplete []bundle.Omission `json:"incomplete,omitempty"`
@@ -134,12 +137,18 @@ func (e *Exporter) check(l *Lock) error {
 	if _, err := e.trustOf(l); err != nil {
 		return err
 	}
-	return e.Trust.CheckSigner(l.Channel, e.Signer.Public(), e.Now)
+	if err := e.Gates.Read(l.Audience, l.needs()...); err != nil {
+		return err
+	}
+	return e.Trust.CheckSigner(l.kind(), l.Channel, e.Signer.Public(), e.Now)
 }
 
 // checkPosition makes sure that a serial which is not sealed has the place
 // that the ledger leaves for it: a lock is a file, and may have been merged.
 func (e *Exporter) checkPosition(l *Lock) error {
+	if err := e.Ledger.CheckStanding(l.Epoch, l.Serial); err != nil {
+		return err
+	}
 	if _, sealed := e.Ledger.Find(l.Epoch, l.Serial); sealed {
 		return nil
 	}
@@ -232,12 +241,15 @@ func (e *Exporter) bringBack(ctx context.Context, l *Lock, manifest []byte) (boo
 	if err != nil || missing == 0 {
 		return err == nil, err
 	}
-	failures := make([]error, len(l.Artifacts))
+	failures := make([]error, len(l.Artifacts), len(l.Artifacts)+1)
 	for i, p := range l.Artifacts {
 		failures[i] = e.fetch(ctx, l, p)
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
+	}
+	if len(l.Documents) > 0 {
+		failures = append(failures, e.fetchDocuments(ctx, l))
 	}
 	missing, err = bundle.Missing(manifest, bundle.StoreContent(e.Store))
 	if err != nil || missing == 0 {
@@ -295,7 +307,7 @@ func (e *Exporter) seal(l *Lock, manifest cas.Digest) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Ledger.Seal(LedgerEntry{Epoch: l.Epoch, Serial: l.Serial, Manifest: manifest, Lock: lock}); err != nil {
+	if err := e.Ledger.Seal(LedgerEntry{Epoch: l.Epoch, Serial: l.Serial, Manifest: manifest, Lock: lock, Created: l.Created}); err != nil {
 		return err
 	}
 	return e.Store.SetNote(noteSealed, place, []byte(manifest.String()))
@@ -345,9 +357,9 @@ func (e *Exporter) build(ctx context.Context, l *Lock) (*bundle.Manifest, error)
 		return nil, err
 	}
 	m := &bundle.Manifest{
-		Format: bundle.FormatV1, Kind: bundle.KindContent, Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial, Previous: l.Previous,
+		Format: bundle.FormatV1, Kind: l.kind(), Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial, Previous: l.Previous,
 		Audience: l.Audience, Created: l.Created, Expires: l.Expires, TrustRoot: l.TrustRoot, Revocations: l.Revocations,
-		Note: l.Note, Incomplete: omitted,
+		Note: l.Note, Incomplete: omitted, Answers: l.Answers, Withdraws: l.Withdraws, Artifacts: []bundle.Artifact{},
 	}
 	describe, err := newDescriber(ctx, e)
 	if err != nil {
@@ -369,6 +381,9 @@ func (e *Exporter) build(ctx context.Context, l *Lock) (*bundle.Manifest, error)
 		}
 		m.Artifacts = append(m.Artifacts, *entry)
 	}
+	if m.Documents, err = parts.documents(l.Documents); err != nil {
+		return nil, err
+	}
 	m.Blobs, m.Totals, err = parts.finish(ctx)
 	return m, err
 }
@@ -377,6 +392,9 @@ func (e *Exporter) build(ctx context.Context, l *Lock) (*bundle.Manifest, error)
 // that is wrong is never waved through; what is merely out of reach may be
 // left out on request.
 func (e *Exporter) fetchAll(ctx context.Context, l *Lock) (here []Pinned, omitted []bundle.Omission, err error) {
+	if err := e.fetchDocuments(ctx, l); err != nil {
+		return nil, nil, err
+	}
 	failures := make([]error, len(l.Artifacts))
 	mayOmit := e.AllowIncomplete
 	for i, p := range l.Artifacts {
@@ -445,7 +463,7 @@ func (e *Exporter) write(ctx context.Context, set *bundle.SetPlan, dir string, s
 	}
 	s.Path, s.Set, s.Complete, s.Manifest = s.Volumes[0].Path, set.ID(), set.IsComplete(), set.Manifest()
 	m := set.ManifestUnsafe() // our own
-	s.Artifacts, s.Blobs, s.Incomplete = len(m.Artifacts), m.Totals.Files, m.Incomplete
+	s.Artifacts, s.Documents, s.Blobs, s.Incomplete = len(m.Artifacts), len(m.Documents), m.Totals.Files, m.Incomplete
 	for _, a := range m.Artifacts {
 		for _, entry := range a.SBOM {
 			if entry.Status != bundle.SBOMPresent {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 )
@@ -32,12 +33,27 @@ type ledgerHead struct {
 	Channel string `json:"channel"`
 }
 
-// LedgerEntry is one sealed serial.
+// LedgerEntry is one line: a serial that was sealed, or one that was given up.
 type LedgerEntry struct {
-	Epoch    int64      `json:"epoch"`
-	Serial   int64      `json:"serial"`
-	Manifest cas.Digest `json:"manifest"`
-	Lock     cas.Digest `json:"lock"` // of the bytes of packhof.lock
+	Epoch  int64 `json:"epoch"`
+	Serial int64 `json:"serial"`
+
+	// Of a serial that was sealed.
+	Manifest cas.Digest     `json:"manifest,omitzero"`
+	Lock     cas.Digest     `json:"lock,omitzero"`    // of the bytes of packhof.lock
+	Created  bundle.Instant `json:"created,omitzero"` // of the bundle; lines of earlier versions lack it
+
+	// Of a serial that was given up: why and when.
+	Abandoned string         `json:"abandoned,omitempty"`
+	At        bundle.Instant `json:"at,omitzero"`
+}
+
+// isSealing tells a line that binds a manifest from one that gives up a serial.
+func (e LedgerEntry) isSealing() bool { return e.Abandoned == "" }
+
+// before tells whether a line belongs to an earlier place in the channel.
+func (e LedgerEntry) before(other LedgerEntry) bool {
+	return e.Epoch < other.Epoch || e.Epoch == other.Epoch && e.Serial < other.Serial
 }
 
 // CreateLedger makes an empty ledger; an existing file is an error.
@@ -94,11 +110,8 @@ func (l *Ledger) parse(b []byte) error {
 		if err := json.Unmarshal(line, &e, json.RejectUnknownMembers(true)); err != nil {
 			return malformed(number, "%w", problem.JSON(err))
 		}
-		if e.Epoch < 1 || e.Serial < 1 || e.Epoch > 1<<31 || e.Serial > 1<<31 || e.Manifest.IsZero() || e.Lock.IsZero() {
-			return malformed(number, "epoch, serial, manifest or lock is missing or out of range")
-		}
-		if last, ok := l.Last(); ok && (e.Epoch < last.Epoch || e.Epoch == last.Epoch && e.Serial <= last.Serial) {
-			return malformed(number, "serial %d stands after serial %d", e.Serial, last.Serial)
+		if why := l.misplaced(e); why != "" {
+			return malformed(number, "%s", why)
 		}
 		l.entries = append(l.entries, e)
 	}
@@ -106,6 +119,27 @@ func (l *Ledger) parse(b []byte) error {
 		return malformed(1, "it is empty")
 	}
 	return nil
+}
+
+// misplaced says why a line cannot follow those that were read; "" if it can.
+func (l *Ledger) misplaced(e LedgerEntry) string {
+	bound := !e.Manifest.IsZero() && !e.Lock.IsZero()
+	switch {
+	case e.Epoch < 1 || e.Serial < 1 || e.Epoch > 1<<31 || e.Serial > 1<<31:
+		return "epoch or serial is missing or out of range"
+	case e.isSealing() && (!bound || !e.At.IsZero()), !e.isSealing() && (!e.Manifest.IsZero() || !e.Lock.IsZero() || e.At.IsZero()):
+		return "it needs either manifest and lock, or why and when the serial was given up"
+	}
+	if _, sealed := l.Find(e.Epoch, e.Serial); sealed && !e.isSealing() {
+		if _, twice := l.Abandonment(e.Epoch, e.Serial); twice {
+			return fmt.Sprintf("serial %d is given up twice", e.Serial)
+		}
+		return ""
+	}
+	if top, ok := l.top(); ok && !top.before(e) {
+		return fmt.Sprintf("serial %d stands after serial %d", e.Serial, top.Serial)
+	}
+	return ""
 }
 
 // foreign says that the ledger belongs to another channel, and what to do
@@ -118,38 +152,63 @@ func (l *Ledger) foreign(channel string, b []byte) error {
 	return p.Hint("it has sealed nothing yet: remove it and run  packhof init --ledger-only")
 }
 
-// Last is the newest sealed serial, if there is one.
+// Entries are all lines, oldest first.
+func (l *Ledger) Entries() []LedgerEntry { return slices.Clone(l.entries) }
+
+// Last is the newest sealed serial, if there is one, given up or not.
 func (l *Ledger) Last() (LedgerEntry, bool) {
-	if len(l.entries) == 0 {
-		return LedgerEntry{}, false
-	}
-	return l.entries[len(l.entries)-1], true
+	return l.newest(LedgerEntry.isSealing)
 }
 
-// next is the place that the next bundle has in the channel. A higher epoch
-// begins the serials anew, and still names the manifest before it.
-func (l *Ledger) next(epoch int64) (serial int64, previous *cas.Digest, err error) {
-	last, ok := l.Last()
-	switch {
-	case !ok:
-		return 1, nil, nil
-	case epoch < last.Epoch:
-		return 0, nil, problem.New("ledger/epoch", "the ledger is at epoch %d and the trust root at epoch %d", last.Epoch, epoch).
-			Hint("bring the newest trust root back from version control")
-	case epoch > last.Epoch:
-		return 1, &last.Manifest, nil
-	}
-	return last.Serial + 1, &last.Manifest, nil
+// LastStanding is the newest sealed serial that was not given up: the one that
+// the next bundle follows.
+func (l *Ledger) LastStanding() (LedgerEntry, bool) {
+	return l.newest(func(e LedgerEntry) bool {
+		_, abandoned := l.Abandonment(e.Epoch, e.Serial)
+		return e.isSealing() && !abandoned
+	})
 }
 
-// Find looks a serial up.
-func (l *Ledger) Find(epoch, serial int64) (LedgerEntry, bool) {
+// top is the highest place in the channel that a line speaks of.
+func (l *Ledger) top() (top LedgerEntry, ok bool) {
 	for _, e := range l.entries {
-		if e.Epoch == epoch && e.Serial == serial {
+		if !ok || top.before(e) {
+			top, ok = e, true
+		}
+	}
+	return top, ok
+}
+
+func (l *Ledger) newest(fits func(LedgerEntry) bool) (LedgerEntry, bool) {
+	for _, e := range slices.Backward(l.entries) {
+		if fits(e) {
 			return e, true
 		}
 	}
 	return LedgerEntry{}, false
+}
+
+// next is the place that the next bundle has in the channel. A higher epoch
+// begins the serials anew, and still names the manifest before it. A serial
+// that was given up is neither used again nor followed.
+func (l *Ledger) next(epoch int64) (serial int64, previous *cas.Digest, err error) {
+	if last, ok := l.LastStanding(); ok {
+		previous = &last.Manifest
+	}
+	top, ok := l.top()
+	switch {
+	case !ok || epoch > top.Epoch:
+		return 1, previous, nil
+	case epoch < top.Epoch:
+		return 0, nil, problem.New("ledger/epoch", "the ledger is at epoch %d and the trust root at epoch %d", top.Epoch, epoch).
+			Hint("bring the newest trust root back from version control")
+	}
+	return top.Serial + 1, previous, nil
+}
+
+// Find looks a sealed serial up.
+func (l *Ledger) Find(epoch, serial int64) (LedgerEntry, bool) {
+	return l.newest(func(e LedgerEntry) bool { return e.isSealing() && e.Epoch == epoch && e.Serial == serial })
 }
 
 // Seal binds a serial to its manifest, for good. The same binding again is
@@ -162,15 +221,23 @@ func (l *Ledger) Seal(e LedgerEntry) error {
 	if err := l.unchanged(); err != nil {
 		return err
 	}
+	if err := l.CheckStanding(e.Epoch, e.Serial); err != nil {
+		return err
+	}
 	if sealed, ok := l.Find(e.Epoch, e.Serial); ok {
 		if sealed.Manifest != e.Manifest {
 			return serialChanged(e.Serial, "manifest", sealed.Manifest, e.Manifest)
 		}
 		return nil
 	}
-	if last, ok := l.Last(); ok && (e.Epoch < last.Epoch || e.Epoch == last.Epoch && e.Serial <= last.Serial) {
-		return problem.New("serial/stale", "serial %d is older than the last sealed serial %d", e.Serial, last.Serial).Hint("packhof plan")
+	if top, ok := l.top(); ok && !top.before(e) {
+		return problem.New("serial/stale", "serial %d is older than serial %d, which the ledger has already", e.Serial, top.Serial).Hint("packhof plan")
 	}
+	return l.append(e)
+}
+
+// append writes a further line.
+func (l *Ledger) append(e LedgerEntry) error {
 	entries := append(slices.Clone(l.entries), e)
 	if err := l.write(entries); err != nil {
 		return err
@@ -195,11 +262,11 @@ func (l *Ledger) unchanged() error {
 
 // ends says how far the ledger goes.
 func (l *Ledger) ends() string {
-	last, ok := l.Last()
+	top, ok := l.top()
 	if !ok {
 		return "nothing sealed"
 	}
-	return fmt.Sprintf("sealed up to epoch %d, serial %d", last.Epoch, last.Serial)
+	return fmt.Sprintf("%d lines, up to epoch %d, serial %d", len(l.entries), top.Epoch, top.Serial)
 }
 
 func (l *Ledger) write(entries []LedgerEntry) error {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
@@ -268,19 +269,19 @@ func TestCheckSigner(t *testing.T) {
 	y := newYard(t)
 	folder := y.trust(t)
 	key := y.signer.Public()
-	if err := folder.CheckSigner(channel, key, y.now); err != nil {
+	if err := folder.CheckSigner(bundle.KindContent, channel, key, y.now); err != nil {
 		t.Error(err)
 	}
-	wantCode(t, "a channel that nobody knows", folder.CheckSigner("plant-8", key, y.now), "trust/no-channel")
-	wantCode(t, "a stranger", folder.CheckSigner(channel, stranger(t).Public(), y.now), "trust/not-a-signer")
-	wantCode(t, "before its time", folder.CheckSigner(channel, key, y.now.Add(-time.Second)), "trust/key-expired")
+	wantCode(t, "a channel that nobody knows", folder.CheckSigner(bundle.KindContent, "plant-8", key, y.now), "trust/no-channel")
+	wantCode(t, "a stranger", folder.CheckSigner(bundle.KindContent, channel, stranger(t).Public(), y.now), "trust/not-a-signer")
+	wantCode(t, "before its time", folder.CheckSigner(bundle.KindContent, channel, key, y.now.Add(-time.Second)), "trust/key-expired")
 	rule, _ := folder.Trust.Root().Role(signing.BundleRole(channel))
 	end := rule.Keys[0].NotAfter
-	if err := folder.CheckSigner(channel, key, end.Add(-time.Second)); err != nil {
+	if err := folder.CheckSigner(bundle.KindContent, channel, key, end.Add(-time.Second)); err != nil {
 		t.Errorf("in its last second: %v", err)
 	}
 	// A gate would refuse it then: see signing.Key.ValidAt.
-	wantCode(t, "at its end", folder.CheckSigner(channel, key, end), "trust/key-expired")
+	wantCode(t, "at its end", folder.CheckSigner(bundle.KindContent, channel, key, end), "trust/key-expired")
 	draft := folder.Trust.Revocations().Next(y.now)
 	if err := draft.RevokeKey(key.ID(), "lost"); err != nil {
 		t.Fatal(err)
@@ -290,5 +291,5 @@ func TestCheckSigner(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(y.dir, "trust", "revocations-2.json"), second)
-	wantCode(t, "a revoked key", y.trust(t).CheckSigner(channel, key, y.now), "trust/key-revoked")
+	wantCode(t, "a revoked key", y.trust(t).CheckSigner(bundle.KindContent, channel, key, y.now), "trust/key-revoked")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
@@ -22,6 +23,7 @@ const maxLock = 16 << 20
 // for version control.
 type Lock struct {
 	Format      string           `json:"format"`
+	Kind        string           `json:"kind,omitempty"` // "control", or nothing for content
 	Channel     string           `json:"channel"`
 	Epoch       int64            `json:"epoch"`
 	Serial      int64            `json:"serial"`
@@ -34,7 +36,13 @@ type Lock struct {
 	Revocations bundle.Versioned `json:"revocations"`
 	Note        string           `json:"note,omitempty"`
 	Artifacts   []Pinned         `json:"artifacts"`
-	Wanted      Wanted           `json:"wanted"`
+
+	Documents []PinnedDocument    `json:"documents,omitempty"` // of a control bundle
+	Answers   []bundle.Answer     `json:"answers,omitempty"`
+	Withdraws []bundle.Withdrawal `json:"withdraws,omitempty"`
+	Carried   []Subject           `json:"carried,omitempty"` // of the lock before a control bundle, for the one after it
+
+	Wanted Wanted `json:"wanted"`
 }
 
 // Encode gives the bytes of the file: indented JSON with a fixed order of
@@ -67,10 +75,31 @@ func parseLock(path string, b []byte) (*Lock, error) {
 	if err := json.Unmarshal(b, &l, json.RejectUnknownMembers(true)); err != nil {
 		return nil, problem.New("lock/malformed", "%s is malformed: %w", path, problem.JSON(err)).Hint("make it again with  packhof plan")
 	}
-	if l.Format != FormatLock || len(l.Artifacts) == 0 || !bundle.ValidChannel(l.Channel) {
+	if l.Format != FormatLock || !l.hasContent() || !bundle.ValidChannel(l.Channel) {
 		return nil, problem.New("lock/malformed", "%s is no lock of the format %s", path, FormatLock).Hint("make it again with  packhof plan")
 	}
 	return &l, nil
+}
+
+// hasContent tells whether a lock has what its kind has, and nothing else.
+func (l *Lock) hasContent() bool {
+	if l.kind() == bundle.KindControl {
+		return len(l.Documents) > 0 && len(l.Artifacts) == 0
+	}
+	return l.Kind == "" && len(l.Artifacts) > 0 && len(l.Documents) == 0
+}
+
+func (l *Lock) kind() bundle.ManifestKind {
+	if l.Kind == string(bundle.KindControl) {
+		return bundle.KindControl
+	}
+	return bundle.KindContent
+}
+
+// needs is what the bundle's readers have to read.
+func (l *Lock) needs() []string {
+	m := bundle.Manifest{Format: bundle.FormatV1, Kind: l.kind(), Answers: l.Answers, Withdraws: l.Withdraws}
+	return m.Needs()
 }
 
 // Write writes packhof.lock atomically.
@@ -94,15 +123,22 @@ func readSmall(path string, limit int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
+// subjects are those of all artifacts, and those that were carried over.
+func (l *Lock) subjects() []Subject {
+	list := slices.Clone(l.Carried)
+	for _, p := range l.Artifacts {
+		list = append(list, p.Subjects...)
+	}
+	return list
+}
+
 // carryTimes gives every subject the time at which its digest first entered a
 // lock: the one it has in the lock before, or now.
 func carryTimes(pins []Pinned, before *Lock, now bundle.Instant) {
 	since := map[cas.Digest]bundle.Instant{}
 	if before != nil {
-		for _, p := range before.Artifacts {
-			for _, s := range p.Subjects {
-				since[s.Digest] = s.Since
-			}
+		for _, s := range before.subjects() {
+			since[s.Digest] = s.Since
 		}
 	}
 	for i := range pins {

@@ -21,7 +21,10 @@ type Planner struct {
 	Store   *cas.Store
 	Trust   *TrustFolder
 	Ledger  *Ledger
-	Before  *Lock // the lock there is already; nil if none
+	Gates   *Gates
+	Dir     string // folder of packhof.yaml, where the paths of documents begin
+	Before  *Lock  // the lock there is already; nil if none
+	Control bool   // pin the documents for a control bundle, and no artifacts
 	Now     time.Time
 }
 
@@ -34,7 +37,17 @@ func (p *Planner) Plan(ctx context.Context, spec *Spec) (*Lock, error) {
 	l := &Lock{
 		Format: FormatLock, Channel: spec.Channel, Created: bundle.At(p.Now), Expires: bundle.At(p.Now.Add(time.Duration(spec.ValidFor))),
 		TrustRoot: p.Trust.Newest(), Revocations: p.Trust.Revoked(), Note: spec.Note,
-		Wanted: spec.wanted(),
+		Wanted: spec.wanted(p.Control), Answers: spec.answers(), Artifacts: []Pinned{},
+	}
+	var err error
+	if l.Withdraws, err = spec.withdraws(); err != nil {
+		return nil, err
+	}
+	if p.Control {
+		l.Kind = string(bundle.KindControl)
+		if p.Before != nil {
+			l.Carried = p.Before.subjects()
+		}
 	}
 	for _, r := range p.Trust.Roots {
 		l.Roots = append(l.Roots, r.Version)
@@ -45,7 +58,13 @@ func (p *Planner) Plan(ctx context.Context, spec *Spec) (*Lock, error) {
 	if err := p.setAudience(l, spec); err != nil {
 		return nil, err
 	}
-	if err := p.resolve(ctx, l, spec); err != nil {
+	if err := p.Gates.Read(l.Audience, l.needs()...); err != nil {
+		return nil, err
+	}
+	if err := p.pin(ctx, l, spec); err != nil {
+		return nil, err
+	}
+	if err := checkWithdrawn(l); err != nil {
 		return nil, err
 	}
 	carryTimes(l.Artifacts, p.Before, l.Created)
@@ -85,6 +104,30 @@ func (p *Planner) setAudience(l *Lock, spec *Spec) error {
 	slices.Sort(l.Audience)
 	l.Audience = slices.Compact(l.Audience)
 	return nil
+}
+
+// checkWithdrawn refuses to withdraw what comes along.
+func checkWithdrawn(l *Lock) error {
+	for _, w := range l.Withdraws {
+		for _, a := range l.Artifacts {
+			if a.Root.Digest == w.Digest {
+				return problem.Field("withdraws", fmt.Sprintf("%s is withdrawn, and is what %s %s, version %s, stands for today", w.Digest, a.Kind, a.Name, a.Version), "leave one of the two out")
+			}
+		}
+	}
+	return nil
+}
+
+// pin fills in what the bundle carries.
+func (p *Planner) pin(ctx context.Context, l *Lock, spec *Spec) (err error) {
+	switch {
+	case p.Control:
+		l.Documents, err = p.pinDocuments(ctx, spec)
+		return err
+	case len(spec.Artifacts) == 0:
+		return problem.Field("artifacts", "there are none to plan", "add one, or plan the documents: packhof plan --control")
+	}
+	return p.resolve(ctx, l, spec)
 }
 
 func (p *Planner) resolve(ctx context.Context, l *Lock, spec *Spec) error {

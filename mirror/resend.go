@@ -54,6 +54,9 @@ func (e *Exporter) remember(ctx context.Context, l *Lock, manifest cas.Digest) e
 // last went out.
 func SealedLock(store *cas.Store, ledger *Ledger, epoch, serial int64) (*Lock, Shipped, error) {
 	var last Shipped
+	if err := ledger.CheckStanding(epoch, serial); err != nil {
+		return nil, last, err
+	}
 	entry, ok := ledger.Find(epoch, serial)
 	if !ok {
 		return nil, last, problem.New("serial/not-sealed", "serial %d of epoch %d was never sealed", serial, epoch).Hint("packhof export")
@@ -90,9 +93,9 @@ func readNote(store *cas.Store, kind string, about cas.Digest, value any) error 
 	return json.Unmarshal(note, value)
 }
 
-// LastSealed is the newest serial that was sealed.
+// LastSealed is the newest serial that was sealed and not given up.
 func LastSealed(ledger *Ledger) (LedgerEntry, error) {
-	last, ok := ledger.Last()
+	last, ok := ledger.LastStanding()
 	if !ok {
 		return last, problem.New("serial/not-sealed", "nothing was sealed yet").Hint("packhof export")
 	}
@@ -104,7 +107,7 @@ func LastSealed(ledger *Ledger) (LedgerEntry, error) {
 func ReadReceipts(paths []string, trust *TrustFolder, at time.Time) ([]*bundle.Receipt, error) {
 	var receipts []*bundle.Receipt
 	for _, path := range paths {
-		b, err := readSmall(path, maxReceiptFile)
+		b, err := ReadReceiptFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -117,8 +120,8 @@ func ReadReceipts(paths []string, trust *TrustFolder, at time.Time) ([]*bundle.R
 	return receipts, nil
 }
 
-// maxReceiptFile bounds receipts and want lists.
-const maxReceiptFile = 16 << 20
+// ReadReceiptFile reads the bytes of a receipt.
+func ReadReceiptFile(path string) ([]byte, error) { return readSmall(path, maxReceiptFile) }
 
 // ReadWant reads a want list.
 func ReadWant(path string) (*bundle.Want, error) {

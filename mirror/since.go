@@ -56,9 +56,8 @@ func (e *Exporter) lackedBy(r *bundle.Receipt, m *bundle.Manifest, digest cas.Di
 		return nil, problem.New("receipt/other-gate", "the receipt is of %s, which this bundle is not meant for", r.Gate).
 			With(fmt.Sprintf("meant for:  %v", m.Audience)).Hint("name the receipt of a gate that it is meant for")
 	}
-	if !slices.Contains(r.Reads, m.Format) {
-		return nil, problem.New("receipt/old-gate", "%s does not read the format %s", r.Gate, m.Format).
-			With(fmt.Sprintf("it reads:  %v", r.Reads), "it runs:   "+r.Program).Hint("update the gate first")
+	if lacking := bundle.Unread(r.Reads, m.Needs()); len(lacking) > 0 {
+		return nil, oldGate(r.Gate, lacking, r.Reads, r.Program)
 	}
 	switch state, lacks := r.Holds(m, digest); state {
 	case bundle.HoldsAll:

@@ -35,7 +35,10 @@ type Spec struct {
 	Note       string          `json:"note,omitempty" jsonschema_description:"what comes and why, shown to the reviewer"`
 	Hosts      map[string]Host `json:"hosts,omitempty" jsonschema_description:"settings by host or host:port"`
 	Scan       ScanSpec        `json:"scan,omitempty" jsonschema_description:"bounds of the program that makes SBOMs"`
-	Artifacts  []ArtifactSpec  `json:"artifacts" jsonschema:"minItems=1"`
+	Artifacts  []ArtifactSpec  `json:"artifacts,omitempty" jsonschema:"minItems=1"`
+	Documents  []DocumentSpec  `json:"documents,omitempty" jsonschema_description:"what packhof plan --control sends"`
+	Answers    []AnswerSpec    `json:"answers,omitempty" jsonschema_description:"answers to what a gate has asked for"`
+	Withdraws  []WithdrawSpec  `json:"withdraws,omitempty" jsonschema_description:"what was sent before and must not be used any more"`
 }
 
 // Host says how a host may be reached.
@@ -118,7 +121,8 @@ func (s *Spec) Validate() error {
 			wrong.Add("hosts."+host, "this is no host and no host:port", "write the host alone, such as registry.example:5000")
 		}
 	}
-	if len(s.Artifacts) == 0 {
+	s.validateNotices(&wrong)
+	if len(s.Artifacts) == 0 && len(s.Documents) == 0 {
 		wrong.Add("artifacts", "there are none", "add one, such as  - image: docker.io/library/debian:12")
 	}
 	for i := range s.Artifacts {

@@ -216,7 +216,16 @@ func (y *yard) ledger(t testing.TB) *mirror.Ledger {
 }
 
 func (y *yard) planner(t testing.TB) *mirror.Planner {
-	return &mirror.Planner{Sources: map[string]mirror.Source{"files": y.shelf, "oci": y.shelf}, Store: y.store, Trust: y.trust(t), Ledger: y.ledger(t), Now: y.now}
+	return &mirror.Planner{Sources: map[string]mirror.Source{"files": y.shelf, "oci": y.shelf}, Store: y.store, Trust: y.trust(t), Ledger: y.ledger(t), Gates: y.gates(t), Dir: y.dir, Now: y.now}
+}
+
+func (y *yard) gates(t testing.TB) *mirror.Gates {
+	t.Helper()
+	g, err := mirror.ReadGates(filepath.Join(y.dir, "trust"), y.trust(t), y.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 func (y *yard) plan(t testing.TB) *mirror.Lock {
@@ -231,7 +240,7 @@ func (y *yard) plan(t testing.TB) *mirror.Lock {
 func (y *yard) exporter(t testing.TB) *mirror.Exporter {
 	return &mirror.Exporter{
 		Sources: map[string]mirror.Source{"files": y.shelf}, Store: y.store, NoScan: "not asked to", Signer: y.signer,
-		Trust: y.trust(t), Ledger: y.ledger(t), Progress: silent{}, Now: y.now,
+		Trust: y.trust(t), Ledger: y.ledger(t), Gates: y.gates(t), Dir: y.dir, Progress: silent{}, Now: y.now,
 	}
 }
 

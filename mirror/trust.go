@@ -135,9 +135,13 @@ func (t *TrustFolder) Revoked() bundle.Versioned {
 }
 
 // CheckSigner makes sure, before any work is done, that this key may sign
-// bundles of the channel.
-func (t *TrustFolder) CheckSigner(channel string, key signing.PublicKey, at time.Time) error {
-	rule, ok := t.Trust.Root().Role(signing.BundleRole(channel))
+// bundles of this kind and channel.
+func (t *TrustFolder) CheckSigner(kind bundle.ManifestKind, channel string, key signing.PublicKey, at time.Time) error {
+	role := signing.BundleRole(channel)
+	if kind == bundle.KindControl {
+		role = signing.ControlRole(channel)
+	}
+	rule, ok := t.Trust.Root().Role(role)
 	if !ok {
 		return problem.New("trust/no-channel", "the trust root does not know the channel %s", channel).
 			Hint("set the channel in packhof.yaml to one of the trust root: packhof trust show")
@@ -157,6 +161,6 @@ func (t *TrustFolder) CheckSigner(channel string, key signing.PublicKey, at time
 		}
 		return nil
 	}
-	return problem.New("trust/not-a-signer", "the key may not sign bundles of the channel %s", channel).
+	return problem.New("trust/not-a-signer", "the key may not sign %s bundles of the channel %s", kind, channel).
 		With(allowed...).Hint("set key in packhof.yaml to one of the keys that may: packhof trust show")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/config"
 	"github.com/packhof/packhof/internal/problem"
 )
@@ -20,11 +21,15 @@ type Wanted struct {
 	ValidFor  config.Span    `json:"validFor"`
 	PlainHTTP []string       `json:"plainHTTP,omitempty"` // hosts that may be reached without TLS, sorted
 	Artifacts []ArtifactSpec `json:"artifacts"`
+	Documents []DocumentSpec `json:"documents,omitempty"` // where the lock is for a control bundle
 }
 
 // wanted takes from a Spec, with its defaults, what a lock remembers of it.
-func (s *Spec) wanted() Wanted {
+func (s *Spec) wanted(control bool) Wanted {
 	w := Wanted{Audience: slices.Sorted(slices.Values(s.Audience)), ValidFor: s.ValidFor, Artifacts: s.Artifacts}
+	if control {
+		w.Artifacts, w.Documents = []ArtifactSpec{}, s.Documents
+	}
 	w.Audience = slices.Compact(w.Audience)
 	for _, host := range slices.Sorted(maps.Keys(s.Hosts)) {
 		if s.Hosts[host].PlainHTTP {
@@ -71,7 +76,14 @@ func (l *Lock) changesTo(s *Spec) ([]string, error) {
 			lines = append(lines, fmt.Sprintf("changed:  %s, from %s to %s", key, was, is))
 		}
 	}
-	now := s.wanted()
+	now := s.wanted(l.kind() == bundle.KindControl)
+	withdraws, err := s.withdraws()
+	if err != nil {
+		return nil, err
+	}
+	changed("answers", l.Answers, s.answers())
+	changed("withdraws", withdrawsText(l.Withdraws), withdrawsText(withdraws))
+	changed("documents", l.Wanted.Documents, now.Documents)
 	changed("note", quoted(l.Note), quoted(s.Note))
 	changed("validFor", l.Wanted.ValidFor, now.ValidFor)
 	changed("audience", listed(l.Wanted.Audience, "every gate"), listed(now.Audience, "every gate"))

@@ -53,6 +53,8 @@ func wordSets() map[string][]string {
 		"transport":   texts(bundle.TransportTLS, bundle.TransportPlain, bundle.TransportLocal),
 		"verified":    texts(bundle.VerifiedDigest, bundle.VerifiedLock),
 		"sbom":        texts(bundle.SBOMPresent, bundle.SBOMAbsent, bundle.SBOMFailed),
+		"document":    {gate.DocumentInForce, gate.DocumentKept, gate.DocumentClaimed},
+		"answer":      texts(bundle.OutcomeDelivered, bundle.OutcomeLater, bundle.OutcomeDeclined),
 		"event":       caseEvents(),
 		"doctor":      {"data directory", "space", "trust root", "clock", "audit log", "policy", "people", "destinations", "cases", "database", "gate"},
 		"load":        {gate.LoadPut, gate.LoadPublished, gate.LoadVerified},

@@ -76,7 +76,7 @@ func (s *site) printClaims(path string) error {
 	if err != nil {
 		return err
 	}
-	doc := previewDocument{Preview: gate.Preview{File: path, Claims: claims, Signers: []gate.ReviewSigner{}, Missing: []int64{}}, Words: []policy.Worded{}}
+	doc := previewDocument{Preview: gate.Preview{File: path, Claims: claims, Signers: []gate.ReviewSigner{}, Missing: []int64{}, Abandoned: []int64{}}, Words: []policy.Worded{}}
 	if err := s.app.Print("GatePreview", doc, func(w io.Writer) { doc.table(w, s) }); err != nil {
 		return err
 	}
@@ -98,7 +98,10 @@ func (d *previewDocument) table(w io.Writer, s *site) {
 		}
 		rows = append(rows, []string{s.word("kind", a.Kind), a.Name, a.Version, a.Digest.Short(), s.words.Size(a.Size), cli.Shorten(from, 60)})
 	}
-	cli.Table(w, rows)
+	if len(c.Artifacts) > 0 {
+		cli.Table(w, rows)
+	}
+	s.printClaimed(w, c)
 	d.verdict(w, s)
 }
 
@@ -122,6 +125,12 @@ func (d *previewDocument) facts(s *site) [][]string {
 	}
 	if len(d.Missing) > 0 {
 		rows = append(rows, []string{s.say("missing before it"), s.serials(d.Missing)})
+	}
+	if len(d.Abandoned) > 0 {
+		rows = append(rows, []string{s.say("given up before it"), s.serials(d.Abandoned)})
+	}
+	if len(c.Extensions) > 0 {
+		rows = append(rows, []string{s.say("extensions that are ignored"), strings.Join(c.Extensions, ", ")})
 	}
 	if d.Known != 0 {
 		rows = append(rows, []string{s.say("case"), fmt.Sprint(d.Known)})

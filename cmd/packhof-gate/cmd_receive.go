@@ -156,6 +156,9 @@ func (s *site) stateOf(c *gate.Summary) string {
 	if c.Waiting {
 		return s.say("{state}, not whole", "state", s.word("state", c.State))
 	}
+	if c.Withdrawn > 0 {
+		return s.say("{state}, withdrawn: {n}", "state", s.word("state", c.State), "n", c.Withdrawn)
+	}
 	return s.word("state", c.State)
 }
 

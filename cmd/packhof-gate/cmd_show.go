@@ -127,4 +127,9 @@ func (d *showDocument) loads(w io.Writer, s *site) {
 		rows = append(rows, []string{l.Destination, s.word("load", l.State), l.Name, s.blobs(int64(l.Blobs)) + ", " + s.words.Size(l.Bytes), s.blobs(int64(l.Kept)), l.Location})
 	}
 	cli.Table(w, rows)
+	for _, l := range d.Case.Loads {
+		if l.Withdrawn != "" {
+			fmt.Fprintln(w, s.say("{name} at {destination} was withdrawn by its sender: {reason}", "name", cli.Clean(l.Name), "destination", l.Destination, "reason", cli.Clean(l.Withdrawn)))
+		}
+	}
 }

@@ -53,7 +53,7 @@ A bundle:
 		newInit(s), newTrust(s), newUser(s), newServe(s),
 		newInspect(s), newVerify(s), newReceive(s), newList(s), newShow(s), newApprove(s), newReject(s), newRelease(s), newReceipt(s), newWant(s),
 		newDoctor(s), newSchema(s), newJudge(s),
-		cli.VersionCommand(app, version, cli.Formats{Reads: []string{bundle.FormatV1}}), cli.ManCommand(app, version),
+		cli.VersionCommand(app, version, cli.Formats{Reads: bundle.Reads()}), cli.ManCommand(app, version),
 	)
 	return root
 }

@@ -57,11 +57,19 @@ func (p *reviewPage) print(w io.Writer, s *site) {
 	rows := [][]string{{}, s.heads("KIND", "NAME", "VERSION", "DIGEST", "SIZE", "CHANGE", "SBOM", "GOES TO")}
 	for _, a := range p.Artifacts {
 		rows = append(rows, []string{s.word("kind", a.Kind), a.Name, a.Version, a.Digest.Short(), s.words.Size(a.Size), s.change(&a), s.sbom(a.SBOM), s.plan(a.Plan)})
+		if a.Withdrawn != "" {
+			rows = append(rows, []string{"", s.say("withdrawn by its sender: {reason}", "reason", cli.Clean(a.Withdrawn))})
+		}
 	}
 	for _, r := range p.Removed {
 		rows = append(rows, []string{s.word("kind", r.Kind), r.Name, r.Version, r.Digest.Short(), "", s.say("no longer in it")})
 	}
-	cli.Table(w, rows)
+	if len(rows) > 2 {
+		cli.Table(w, rows)
+	}
+	s.printDocuments(w, p.Documents)
+	s.printAnswers(w, p.Answers)
+	s.printWithdrawals(w, p.Withdraws)
 	fmt.Fprintln(w)
 	cli.Table(w, p.facts(s))
 }
@@ -81,6 +89,12 @@ func (p *reviewPage) facts(s *site) [][]string {
 	}
 	if len(p.Missing) > 0 {
 		rows = append(rows, []string{s.say("serials that never came"), s.serials(p.Missing)})
+	}
+	if len(p.Abandoned) > 0 {
+		rows = append(rows, []string{s.say("serials given up by the sender"), s.serials(p.Abandoned)})
+	}
+	if len(p.Ignored) > 0 {
+		rows = append(rows, []string{s.say("extensions that are ignored"), strings.Join(p.Ignored, ", ")})
 	}
 	for _, o := range p.OmittedByTheSender {
 		rows = append(rows, []string{s.say("left out by the sender"), o.Name + ": " + o.Reason})

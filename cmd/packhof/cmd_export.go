@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -124,9 +125,12 @@ func (p *project) lockFor(e *mirror.Exporter, o exportOptions) (*mirror.Lock, er
 	if !o.resend {
 		return mirror.ReadLockOf(p.lockPath(), &p.spec)
 	}
-	last, err := mirror.LastSealed(e.Ledger)
-	if err != nil {
-		return nil, err
+	last, sealed := e.Ledger.Last() // given up or not: a number is one of its epoch
+	if o.serial == 0 || !sealed {
+		var err error
+		if last, err = mirror.LastSealed(e.Ledger); err != nil {
+			return nil, err
+		}
 	}
 	return o.asShipped(e, last.Epoch, cmp.Or(o.serial, last.Serial))
 }
@@ -165,11 +169,14 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, releaseTarget()) }()
-	e := &mirror.Exporter{Warn: p.warn, Store: store, Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback, Volumes: o.volumes, VolumeSizes: sizes}
+	e := &mirror.Exporter{Warn: p.warn, Store: store, Dir: filepath.Dir(p.file), Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback, Volumes: o.volumes, VolumeSizes: sizes}
 	if e.Trust, err = p.trust(); err != nil {
 		return err
 	}
 	if e.Ledger, err = mirror.OpenLedger(p.ledgerPath(), p.spec.Channel); err != nil {
+		return err
+	}
+	if e.Gates, err = mirror.ReadGates(p.path(p.spec.Trust), e.Trust, e.Now); err != nil {
 		return err
 	}
 	lock, err := p.lockFor(e, o)
@@ -206,7 +213,26 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := p.keepReceipts(e.Gates, o.since); err != nil {
+		return err
+	}
 	return p.printSummary(summary)
+}
+
+// keepReceipts keeps the receipts that an export went by. That a newer one is
+// kept already is worth a word.
+func (p *project) keepReceipts(gates *mirror.Gates, paths []string) error {
+	for _, path := range paths {
+		err := keepReceipt(gates, path)
+		if cli.CodeOf(err) == "receipt/older" {
+			p.warn(err.Error()+", and less may have been sent than it lacks", nil)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *project) printDryRun(ctx context.Context, e *mirror.Exporter, l *mirror.Lock, dir string) error {
@@ -233,7 +259,7 @@ func printRecipients(w io.Writer, verb string, recipients []string) {
 // before the manifest is made.
 func printPlanned(w io.Writer, d *mirror.DryRun, dir string) {
 	what := fmt.Sprintf("serial %d of %s", d.Serial, d.Channel)
-	artifacts := cli.Count(d.Artifacts, "artifact")
+	artifacts := carried(d.Artifacts, d.Documents)
 	switch {
 	case len(d.Volumes) > 0:
 		fmt.Fprintf(w, "would write %s, as it was sealed: %s, %s\n", what, artifacts, cli.Bytes(d.Bytes))
@@ -258,6 +284,14 @@ func printPlanned(w io.Writer, d *mirror.DryRun, dir string) {
 	}
 }
 
+// carried says what a bundle carries, of whatever kind it is.
+func carried(artifacts, documents int) string {
+	if documents > 0 {
+		return cli.Count(documents, "document")
+	}
+	return cli.Count(artifacts, "artifact")
+}
+
 func (p *project) printSummary(s *mirror.Summary) error {
 	for _, entry := range s.NoSBOM {
 		p.warn(fmt.Sprintf("no SBOM of %s (%s): %s", entry.Subject.Short(), entry.Status, entry.Reason), nil)
@@ -271,12 +305,12 @@ func (p *project) printSummary(s *mirror.Summary) error {
 			next += " " + v.Path
 		}
 		if len(s.Volumes) == 1 {
-			fmt.Fprintf(w, "wrote %s  (%s, %s, %s)\n", s.Path, cli.Bytes(s.Bytes), cli.Count(s.Artifacts, "artifact"), cli.Count(int(s.Blobs), "blob"))
+			fmt.Fprintf(w, "wrote %s  (%s, %s, %s)\n", s.Path, cli.Bytes(s.Bytes), carried(s.Artifacts, s.Documents), cli.Count(int(s.Blobs), "blob"))
 		} else {
 			for _, v := range s.Volumes {
 				fmt.Fprintf(w, "wrote %s  (%s)\n", v.Path, cli.Bytes(v.Size))
 			}
-			fmt.Fprintf(w, "%d volumes, %s, %s, %s\n", len(s.Volumes), cli.Bytes(s.Bytes), cli.Count(s.Artifacts, "artifact"), cli.Count(int(s.Blobs), "blob"))
+			fmt.Fprintf(w, "%d volumes, %s, %s, %s\n", len(s.Volumes), cli.Bytes(s.Bytes), carried(s.Artifacts, s.Documents), cli.Count(int(s.Blobs), "blob"))
 		}
 		if !s.Complete {
 			fmt.Fprintln(w, "the set brings a part of the content: what the gate has by its own word is left out")

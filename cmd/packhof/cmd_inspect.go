@@ -116,19 +116,51 @@ func (d *bundleDocument) table(w io.Writer) {
 	}
 	cli.Table(w, [][]string{
 		{"bundle", fmt.Sprintf("%s, serial %d, epoch %d", d.Channel, d.Serial, d.Epoch)},
+		{"kind", string(d.Kind)},
 		{"genuine", d.genuine()},
 		{"manifest", d.Digest.String()},
 		{"previous", previous},
 		{"created", d.Created.String() + ", may be accepted until " + d.Expires.String()},
 		{"for", strings.Join(d.Audience, ", ")},
-		{"holds", fmt.Sprintf("%s, %s, %s", cli.Count(len(d.Artifacts), "artifact"), cli.Count(int(d.Totals.Files), "blob"), cli.Bytes(d.Totals.Bytes))},
+		{"holds", fmt.Sprintf("%s, %s, %s", carried(len(d.Artifacts), len(d.Documents)), cli.Count(int(d.Totals.Files), "blob"), cli.Bytes(d.Totals.Bytes))},
 		{"note", d.Note},
+		{"ignored", strings.Join(d.Extensions, ", ")},
 	})
+	d.notices(w)
+	if len(d.Artifacts) == 0 {
+		return
+	}
 	rows := [][]string{{}, {"KIND", "NAME", "VERSION", "DIGEST", "SIZE", "SBOM", "FROM"}}
 	for _, a := range d.Artifacts {
 		rows = append(rows, []string{string(a.Kind), a.Name, a.Version, a.Digest.Short(), cli.Bytes(a.Size), sbomState(a.SBOM), cli.Shorten(from(a), 60)})
 	}
 	cli.Table(w, rows)
+}
+
+// notices shows what a bundle says besides its artifacts.
+func (d *bundleDocument) notices(w io.Writer) {
+	table := func(head []string, rows [][]string) {
+		if len(rows) > 0 {
+			cli.Table(w, append([][]string{{}, head}, rows...))
+		}
+	}
+	var documents, answers, withdraws [][]string
+	for _, doc := range d.Documents {
+		documents = append(documents, []string{doc.Type, doc.Version, doc.Blob.Short(), map[bool]string{true: "critical"}[doc.Critical]})
+	}
+	for _, a := range d.Answers {
+		answers = append(answers, []string{a.Request, string(a.Outcome), a.Text})
+	}
+	for _, x := range d.Withdraws {
+		replacement := ""
+		if x.Replacement != nil {
+			replacement = x.Replacement.String()
+		}
+		withdraws = append(withdraws, []string{x.Digest.String(), replacement, x.Reason})
+	}
+	table([]string{"DOCUMENT", "VERSION", "DIGEST", ""}, documents)
+	table([]string{"REQUEST", "OUTCOME", "ANSWER"}, answers)
+	table([]string{"WITHDRAWN", "REPLACED BY", "REASON"}, withdraws)
 }
 
 func sbomState(entries []bundle.SBOM) string {

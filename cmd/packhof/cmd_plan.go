@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 
 type planOptions struct {
 	dryRun       bool
+	control      bool
 	detailedExit bool
 }
 
@@ -45,6 +47,7 @@ EXIT STATUS
 		},
 	}
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "ask the sources, and write no lock")
+	c.Flags().BoolVar(&o.control, "control", false, "plan the documents of packhof.yaml, for a control bundle")
 	c.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit 2 when artifacts have changed since the lock before")
 	return c
 }
@@ -70,6 +73,10 @@ func runPlan(p *project, c *cobra.Command, o planOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	gates, err := mirror.ReadGates(p.path(p.spec.Trust), folder, p.app.Now())
+	if err != nil {
+		return err
+	}
 	before, err := p.lockBefore()
 	if err != nil {
 		return err
@@ -80,7 +87,7 @@ func runPlan(p *project, c *cobra.Command, o planOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	planner := mirror.Planner{Sources: sources, Store: store, Trust: folder, Ledger: ledger, Before: before, Now: p.app.Now()}
+	planner := mirror.Planner{Sources: sources, Store: store, Trust: folder, Ledger: ledger, Before: before, Now: p.app.Now(), Gates: gates, Dir: filepath.Dir(p.file), Control: o.control}
 	lock, err := planner.Plan(c.Context(), &p.spec)
 	if err != nil {
 		return p.config.Locate(err)
@@ -125,12 +132,21 @@ type planDocument struct {
 	Files   int64               `json:"files"`
 	Bytes   int64               `json:"bytes"`
 	Changes []mirror.PlanChange `json:"artifacts"`
+
+	Documents []mirror.PinnedDocument `json:"documents,omitempty"` // of a control bundle
+	Answers   int                     `json:"answers"`
+	Withdraws int                     `json:"withdraws"`
 }
 
 func (p *project) printPlan(l *mirror.Lock, changes []mirror.PlanChange, dryRun bool) error {
 	doc := planDocument{
 		Lock: p.lockPath(), DryRun: dryRun, Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial,
 		Created: l.Created.String(), Expires: l.Expires.String(), Gates: l.Audience, Changes: changes,
+		Documents: l.Documents, Answers: len(l.Answers), Withdraws: len(l.Withdraws),
+	}
+	for _, d := range l.Documents {
+		doc.Files++
+		doc.Bytes += d.Size
 	}
 	for _, a := range l.Artifacts {
 		doc.Files += a.Files
@@ -141,7 +157,14 @@ func (p *project) printPlan(l *mirror.Lock, changes []mirror.PlanChange, dryRun 
 		for _, c := range changes {
 			rows = append(rows, []string{c.Sign(), string(c.Kind), c.Name, c.Version, c.Digest.Short(), cli.Bytes(c.Bytes), cli.Shorten(c.From, 60)})
 		}
-		cli.Table(w, rows)
+		if len(doc.Documents) == 0 {
+			cli.Table(w, rows)
+		} else {
+			doc.documents(w)
+		}
+		if doc.Answers > 0 || doc.Withdraws > 0 {
+			fmt.Fprintf(w, "\nwith %s and %s\n", cli.Count(doc.Answers, "answer"), cli.Count(doc.Withdraws, "withdrawn digest"))
+		}
 		fmt.Fprintf(w, "\nserial %d of %s, for %s, may be accepted until %s\n", doc.Serial, doc.Channel, cli.Count(len(doc.Gates), "gate"), doc.Expires)
 		if !mirror.AnyChange(changes) {
 			fmt.Fprintln(w, "nothing has changed since the lock before")
@@ -152,4 +175,17 @@ func (p *project) printPlan(l *mirror.Lock, changes []mirror.PlanChange, dryRun 
 		}
 		fmt.Fprintf(w, "wrote %s; next:  packhof export --to /media/usb\n", doc.Lock)
 	})
+}
+
+// documents lists what a control bundle will carry.
+func (d *planDocument) documents(w io.Writer) {
+	rows := [][]string{{"DOCUMENT", "VERSION", "DIGEST", "SIZE", "FROM"}}
+	for _, doc := range d.Documents {
+		from := doc.From
+		if from == "" {
+			from = "the trust folder"
+		}
+		rows = append(rows, []string{doc.Type, doc.Version, doc.Blob.Short(), cli.Bytes(doc.Size), cli.Shorten(from, 60)})
+	}
+	cli.Table(w, rows)
 }

@@ -148,6 +148,10 @@ func runAddGate(p *project, c *cobra.Command, path, fingerprint string) (err err
 	if _, err := root.Update(next); err != nil {
 		return err
 	}
+	// Before the root, which is what enrols the gate: what it reads must be known.
+	if err := mirror.KeepEnrolment(p.path(p.spec.Trust), enrolment.Gate, raw); err != nil {
+		return err
+	}
 	if err := cas.WriteBytes(mirror.TrustFile(p.path(p.spec.Trust), "root", int64(root.Version())+1), 0o644, next); err != nil {
 		return err
 	}

@@ -35,8 +35,8 @@ The way of a first bundle:
 	p := &project{app: app}
 	root.PersistentFlags().StringVarP(&p.file, "file", "f", "packhof.yaml", "configuration `file`; paths start beside it")
 	root.AddCommand(
-		newInit(p), newKey(p), newTrust(p), newPlan(p), newExport(p), newResend(p), newInspect(p), newVerify(p), newSplit(p), newJoin(p), newDiff(p), newPolicy(p), newSchema(p),
-		cli.VersionCommand(app, version, cli.Formats{Reads: []string{bundle.FormatV1}, Writes: bundle.FormatV1}), cli.ManCommand(app, version), newJudge(p),
+		newInit(p), newKey(p), newTrust(p), newPlan(p), newExport(p), newResend(p), newReceipt(p), newSerial(p), newCache(p), newInspect(p), newVerify(p), newSplit(p), newJoin(p), newDiff(p), newPolicy(p), newSchema(p),
+		cli.VersionCommand(app, version, cli.Formats{Reads: bundle.Reads(), Writes: bundle.FormatV1}), cli.ManCommand(app, version), newJudge(p),
 	)
 	return root
 }

@@ -56,6 +56,11 @@ func (p *project) checkOwnFiles() error {
 			wrong.Add(fmt.Sprintf("artifacts[%d].dir", i), fmt.Sprintf("the folder holds %s, which must not travel", own[holds]), "name a folder of its own for what is to travel")
 		}
 	}
+	for i, d := range p.spec.Documents {
+		if d.File != "" && slices.ContainsFunc(own, func(file string) bool { return inside(file, p.path(d.File)) }) {
+			wrong.Add(fmt.Sprintf("documents[%d].file", i), fmt.Sprintf("%s must not travel as a document", d.File), "name a file outside of key, store, trust and ledger")
+		}
+	}
 	return wrong.Err()
 }
 

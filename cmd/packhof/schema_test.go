@@ -46,6 +46,19 @@ artifacts:
     version: "1"
     url: https://files.example/a
     sha256: "` + zeros + `"
+documents:
+  - type: policy
+    version: "3"
+    file: rules.tar
+    critical: true
+answers:
+  - request: R-1
+    outcome: later
+    text: soon
+withdraws:
+  - digest: "sha256:` + zeros + `"
+    reason: wrong
+    replacement: "sha256:` + zeros + `"
 `
 
 const zeros = "0000000000000000000000000000000000000000000000000000000000000000"

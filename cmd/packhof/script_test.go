@@ -76,8 +76,23 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 		"registry": startRegistry, "https": startHTTPS, "stop": stop, "push": push, "login": login, "asked": asked,
 		"model": writeModel, "pickle": writePickle, "dataset": writeDataset, "expand": expand,
 		"same": same, "yaml": checkYAML, "snapshot": takeSnapshot, "unchanged": compareSnapshot,
-		"want": writeWant,
+		"want": writeWant, "newer": updateGate,
 	})
+}
+
+// updateGate: newer ENROL.JSON makes an enrolment state that the gate reads all
+// that this version writes.
+func updateGate(ts *testscript.TestScript, args []string) error {
+	e, err := bundle.ParseEnrolment([]byte(ts.ReadFile(args[0])))
+	if err != nil {
+		return err
+	}
+	e.Reads = bundle.Reads()
+	raw, err := bundle.EncodeEnrolment(e)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(ts.MkAbs(args[0]), raw, 0o644)
 }
 
 // writeWant: want FILE MANIFEST CONTENT writes the want list of the lab's gate

@@ -49,6 +49,34 @@ func (s *Store) SetNote(name string, d Digest, note []byte) error {
 	return nil
 }
 
+// EachNote calls use with every note that SetNote kept under this name, whatever
+// the blob; notes that a power cut tore are left out. An error ends it.
+func (s *Store) EachNote(name string, use func(note []byte) error) error {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "notes", name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		d, err := ParseHex(entry.Name())
+		if err != nil {
+			continue // nothing that Note would find
+		}
+		note, ok, err := s.Note(name, d)
+		if err != nil {
+			return err
+		}
+		if ok {
+			if err := use(note); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (s *Store) notePath(name string, d Digest) string {
 	return filepath.Join(s.dir, "notes", name, d.Hex())
 }

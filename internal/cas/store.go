@@ -401,3 +401,27 @@ func (s *Store) Sweep() error {
 	}
 	return err
 }
+
+// Each tells of every blob here, in no order, with its size.
+func (s *Store) Each(tell func(d Digest, size int64)) error {
+	entries, err := os.ReadDir(s.BlobsDir())
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		d, err := ParseHex(entry.Name())
+		if err != nil {
+			continue // nothing that Open would find
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		tell(d, info.Size())
+	}
+	return nil
+}
+
+// Remove takes a blob away; one that is not here is fine. The caller makes sure
+// that nobody needs it, and that no other process is working in the store.
+func (s *Store) Remove(d Digest) error { return removeIfThere(s.Path(d)) }

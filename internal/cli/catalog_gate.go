@@ -54,7 +54,7 @@ func gateEntries() []Entry {
 
 func caseEntries() []Entry {
 	return []Entry{
-		{"bundle/kind", ExitDenied, "The bundle is of a kind that this version of the gate does not apply.", "use a later version of packhof-gate"},
+		{"bundle/critical-document", ExitDenied, "A control bundle brings a document that must be applied, and that this version of the gate cannot apply.", "use a later version of packhof-gate"},
 		{"audience/other", ExitDenied, "A bundle is meant for other gates.", ""},
 		{"freshness/epoch", ExitDenied, "A bundle is of another epoch than the trust root says.", ""},
 		{"freshness/equivocation", ExitDenied, "Two different bundles claim the same place in a channel. One of them should not exist.", "ask the sender which is right, by another way than the medium"},

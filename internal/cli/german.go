@@ -106,7 +106,7 @@ func germanBundle() []GermanEntry {
 		{"bundle/revoked", "Die Lieferung, oder etwas darin, wurde nach der Unterschrift widerrufen.", ""},
 		{"bundle/trust-missing", "Der Lieferung fehlen ihre Vertrauensdokumente.", "die Lieferung neu erstellen lassen"},
 		{"bundle/trust-differs", "Die Vertrauensdokumente in der Lieferung sind nicht die, die ihr Manifest nennt.", "nicht verwenden, den Absender fragen"},
-		{"bundle/kind", "Die Lieferung ist von einer Art, die diese Version des Gates nicht anwendet.", "eine spätere Version von packhof-gate verwenden"},
+		{"bundle/critical-document", "Eine Steuerlieferung bringt ein Dokument, das angewendet werden muss und das diese Version des Gates nicht anwenden kann.", "eine spätere Version von packhof-gate verwenden"},
 		{"audience/other", "Die Lieferung ist für andere Gates bestimmt.", "zu dem Gate bringen, für das sie bestimmt ist"},
 		{"freshness/epoch", "Die Lieferung hat eine andere Epoche, als der Vertrauensanker sagt.", ""},
 		{"freshness/equivocation", "Zwei verschiedene Lieferungen beanspruchen denselben Platz in einem Kanal. Eine davon dürfte es nicht geben.", "den Absender auf einem anderen Weg als dem Datenträger fragen, welche die richtige ist"},

@@ -56,6 +56,9 @@ func State(ctx context.Context, s Subject) (*policy.Input, error) {
 	}
 	m := s.Bundle.Manifest()
 	changes, removed := compare(s.Held, m)
+	if m.Kind == bundle.KindControl {
+		removed = []policy.Removed{} // it takes the place of nothing
+	}
 	in := &policy.Input{
 		Format: policy.FormatV1, Bundle: stateBundle(s), Time: stateTime(s.Time), Preview: s.Preview,
 		Artifacts: []policy.Artifact{}, Removed: removed,
