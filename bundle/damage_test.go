@@ -299,7 +299,7 @@ func (v *twoVolumes) copied(t *testing.T, media ...*medium) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = b.CopyTo(t.Context(), store, nil)
+	err = b.CopyTo(t.Context(), store, bundle.CopyOptions{})
 	for _, blob := range v.Manifest.Blobs {
 		if there, _ := store.Has(blob.Digest, blob.Size); there {
 			if _, err := store.ReadAll(blob.Digest, blob.Size); err != nil {
