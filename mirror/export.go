@@ -66,10 +66,10 @@ func (e *Exporter) Export(ctx context.Context, l *Lock, dir string) (*Summary, e
 	if err := bundle.CheckWritable(dir); err != nil {
 		return nil, err
 	}
-	if err := e.checkMedium(l, dir); err != nil {
+	if _, err := e.checkRoom(l); err != nil {
 		return nil, err
 	}
-	if _, err := e.checkRoom(l); err != nil {
+	if err := e.checkMedium(l, dir); err != nil {
 		return nil, err
 	}
 	s := &Summary{Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial}
