@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -29,9 +30,12 @@ type medium struct {
 	reads  int
 	goneAt int // number of the read from which on there is no medium; 0 for never
 	failed bool
+	mu     sync.Mutex // several cores read
 }
 
 func (m *medium) ReadAt(p []byte, at int64) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.reads++
 	if m.err != nil && (m.goneAt > 0 && m.reads >= m.goneAt || m.goneAt == 0 && at <= m.badAt && m.badAt < at+int64(len(p))) {
 		m.failed = true

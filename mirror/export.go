@@ -73,10 +73,10 @@ func (e *Exporter) Export(ctx context.Context, l *Lock, dir string) (*Summary, e
 	if err := bundle.CheckWritable(dir); err != nil {
 		return nil, err
 	}
-	if err := e.checkMedium(l, dir); err != nil {
+	if _, err := e.checkRoom(l); err != nil {
 		return nil, err
 	}
-	if _, err := e.checkRoom(l); err != nil {
+	if err := e.checkMedium(l, dir); err != nil {
 		return nil, err
 	}
 	e.warnOfLocked(l)
