@@ -4,6 +4,7 @@ import (
 	"encoding/json/v2"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
@@ -70,6 +71,21 @@ func (p *OCIPlatform) String() string {
 		return p.OS + "/" + p.Architecture
 	}
 	return p.OS + "/" + p.Architecture + "/" + p.Variant
+}
+
+// IsForeign reports a blob that is meant to be fetched from elsewhere, or that
+// may not be passed on. A client would ask another server for it, whatever a
+// registry has.
+func (d *OCIDescriptor) IsForeign() bool {
+	return len(d.URLs) > 0 || strings.Contains(d.MediaType, ".nondistributable.") || strings.Contains(d.MediaType, ".rootfs.foreign.")
+}
+
+func foreignLayer(d OCIDescriptor) error {
+	p := problem.New("oci/foreign-layer", "%s is to be fetched from elsewhere, or may not be passed on", d.Digest).With(fmt.Sprintf("type:  %.100q", d.MediaType))
+	if len(d.URLs) > 0 {
+		p = p.With(fmt.Sprintf("urls:  %.200q", d.URLs[0]))
+	}
+	return p.Hint("have its sender leave the artifact out")
 }
 
 // ParseOCI parses a foreign manifest or index of the media type that its
@@ -224,6 +240,9 @@ func checkGraph(m *Manifest, content Content) error {
 func checkArtifactGraph(m *Manifest, a *Artifact, read func(OCIDescriptor) ([]byte, error), needed map[Digest]bool) error {
 	own := map[Digest]int64{}
 	visit := func(d OCIDescriptor, _ Role) error {
+		if d.IsForeign() {
+			return foreignLayer(d)
+		}
 		b, ok := m.Blob(d.Digest)
 		if !ok || b.Size != d.Size {
 			return problem.New("bundle/incomplete-graph", "%s of %d bytes is needed and not in the bundle's list of blobs", d.Digest, d.Size)

@@ -81,6 +81,7 @@ func sourceEntries() []Entry {
 		{"source/config-malformed", ExitDamaged, "An image has a configuration that cannot be read.", ""},
 		{"reference/malformed", ExitUsage, "Text that should name an image does not.", ""},
 		{"oci/too-many-entries", ExitDamaged, "An artifact names more files than one can have.", "have its sender split it into several artifacts"},
+		{"oci/foreign-layer", ExitDamaged, "An image has a layer that clients would fetch from another server, or that may not be passed on.", "have its sender leave the artifact out"},
 		{"oci/malformed", ExitDamaged, "A manifest of an image is not what the OCI specification asks for.", ""},
 		{"content/corrupt", ExitDamaged, "Bytes are not the ones that their digest promises. They were not kept.", "try again; if it stays, tell the operator of the source"},
 	}

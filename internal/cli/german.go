@@ -71,6 +71,7 @@ func germanGeneral() []GermanEntry {
 		{"digest/malformed", "Ein Text, der eine Prüfsumme sein soll, ist keine.", "sha256: und 64 kleine Hexziffern schreiben"},
 		{"content/corrupt", "Bytes sind nicht die, die ihre Prüfsumme verspricht. Sie wurden nicht behalten.", "die Lieferung erneut einbringen"},
 		{"oci/too-many-entries", "Ein Artefakt nennt mehr Dateien, als eines haben kann.", "vom Absender auf mehrere Artefakte aufteilen lassen"},
+		{"oci/foreign-layer", "Ein Image hat eine Schicht, die Clients von einem anderen Server holen würden, oder die nicht weitergegeben werden darf.", "das Artefakt vom Absender weglassen lassen"},
 		{"oci/malformed", "Das Manifest eines Images ist nicht so, wie die OCI-Spezifikation es verlangt.", ""},
 	}
 }

@@ -9,7 +9,7 @@ import (
 // germanGroups are the groups of codes that somebody at a gate can meet.
 func atTheGate(code string) bool {
 	group, _, _ := strings.Cut(code, "/")
-	alone := []string{"content/corrupt", "oci/malformed", "oci/too-many-entries", "key/missing"}
+	alone := []string{"content/corrupt", "oci/foreign-layer", "oci/malformed", "oci/too-many-entries", "key/missing"}
 	groups := []string{"usage", "failed", "interrupted", "config", "project", "passphrase", "disk", "file", "digest", "format", "volume", "bundle", "trust", "signing",
 		"child", "sbom", "audit", "gate", "receive", "serve", "password", "account", "login", "audience", "freshness", "facts", "policy", "case", "depot", "destination", "request", "s3"}
 	return slices.Contains(groups, group) || slices.Contains(alone, code)

@@ -51,7 +51,7 @@ func (r reader) parse(b []byte, mediaType string) (*bundle.OCI, error) {
 		return nil, fmt.Errorf("%s: %w", r.ref, err)
 	}
 	for _, child := range doc.Children() {
-		if isForeign(child) {
+		if child.IsForeign() {
 			return nil, foreignLayer(r.ref, child)
 		}
 	}

@@ -35,12 +35,6 @@ func schema1(ref registry.Reference, mediaType string) error {
 		Hint("copy it into a registry of yours with  skopeo copy --format oci  and name that")
 }
 
-// isForeign reports a blob that is meant to be fetched from elsewhere, or that
-// may not be passed on.
-func isForeign(d bundle.OCIDescriptor) bool {
-	return len(d.URLs) > 0 || strings.Contains(d.MediaType, ".nondistributable.") || strings.Contains(d.MediaType, ".rootfs.foreign.")
-}
-
 func foreignLayer(ref registry.Reference, d bundle.OCIDescriptor) error {
 	evidence := []string{"layer: " + d.Digest.String(), fmt.Sprintf("type:  %.100q", d.MediaType)}
 	if len(d.URLs) > 0 {
