@@ -280,6 +280,19 @@ func OpenTreeFile(content Content, f TreeFile) (io.ReadCloser, error) {
 	}{cas.Verify(section, f.Digest, f.Size, fmt.Sprintf("file %q in pack %s", f.Path, f.Pack.Short())), pack}, nil
 }
 
+// ReadTreeFile reads a file that lies in a pack, and so is small, and proves it.
+func ReadTreeFile(content Content, f TreeFile) (b []byte, err error) {
+	if !f.Packed() || f.Size >= PackBelow {
+		return nil, fmt.Errorf("the file %q of %d bytes lies in no pack", f.Path, f.Size)
+	}
+	r, err := OpenTreeFile(content, f)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return io.ReadAll(r)
+}
+
 // sectionOf goes to a run of bytes directly where the content lets it, and else
 // reads its way there.
 func sectionOf(r io.Reader, offset, size int64) (io.Reader, error) {
