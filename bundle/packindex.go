@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
@@ -67,19 +69,11 @@ func (f *PackedFile) appendLine(b []byte) []byte {
 	return append(b, "}\n"...)
 }
 
-// indexHead and indexLine are the lines as JSON.
+// indexHead is the first line as JSON.
 type indexHead struct {
 	Files  int    `json:"files"`
 	Format string `json:"format"`
 	Pack   Digest `json:"pack"`
-	Size   int64  `json:"size"`
-}
-
-type indexLine struct {
-	Offset int64  `json:"offset"`
-	Path   string `json:"path"`
-	SHA256 string `json:"sha256"`
-	SHA512 string `json:"sha512"`
 	Size   int64  `json:"size"`
 }
 
@@ -151,24 +145,58 @@ func parseIndexHead(line []byte) (*PackIndex, int, error) {
 }
 
 // parse reads a line; whether it is in canonical form shows when it is written
-// again.
+// again. It looks for the parts where they have to be: a large tree has hundreds
+// of thousands of lines.
 func (f *PackedFile) parse(line []byte) (err error) {
-	var l indexLine
-	if err := json.Unmarshal(line, &l, json.RejectUnknownMembers(true)); err != nil {
-		return problem.JSON(err)
+	rest := string(line)
+	part := func(before, after string) (text string) {
+		if err == nil && !strings.HasPrefix(rest, before) {
+			err = fmt.Errorf("the line lacks %q where it has to be", before)
+		}
+		if err != nil {
+			return ""
+		}
+		text, _, _ = strings.Cut(rest[len(before):], after)
+		rest = rest[len(before)+len(text):]
+		return text
 	}
-	if err := CheckPath(l.Path); err != nil {
+	offset := part(`{"offset":`, `,`)
+	// No quote of the path itself stands there without a backslash.
+	path := part(`,"path":`, `,"sha256":"`)
+	sha256, sha512 := part(`,"sha256":"`, `"`), part(`","sha512":"`, `"`)
+	size := part(`","size":`, `}`)
+	if err != nil {
 		return err
 	}
-	if _, _, ok := splitName(l.Path); !ok || l.Size < 0 || l.Size >= PackBelow {
-		return fmt.Errorf("%q of %d bytes does not belong into a pack", l.Path, l.Size)
-	}
-	f.Path, f.Size, f.Offset = l.Path, l.Size, l.Offset
-	if f.Digest, err = cas.ParseHex(l.SHA256); err != nil {
+	if f.Offset, err = strconv.ParseInt(offset, 10, 64); err != nil {
 		return err
 	}
-	if n, err := hex.Decode(f.SHA512[:], []byte(l.SHA512[:min(len(l.SHA512), 128)])); err != nil || n != len(f.SHA512) {
-		return fmt.Errorf("%q has no SHA-512", l.Path)
+	if f.Size, err = strconv.ParseInt(size, 10, 64); err != nil {
+		return err
+	}
+	if f.Digest, err = cas.ParseHex(sha256); err != nil {
+		return err
+	}
+	if len(sha512) != hex.EncodedLen(len(f.SHA512)) {
+		return errors.New("a SHA-512 has 128 digits")
+	}
+	if _, err := hex.Decode(f.SHA512[:], []byte(sha512)); err != nil {
+		return err
+	}
+	return f.parsePath(path)
+}
+
+func (f *PackedFile) parsePath(quoted string) error {
+	path, err := jsontext.AppendUnquote(nil, quoted)
+	if err != nil {
+		return err
+	}
+	f.Path = string(path)
+	if err := CheckPath(f.Path); err != nil {
+		return err
+	}
+	if _, _, ok := splitName(f.Path); !ok || f.Size < 0 || f.Size >= PackBelow {
+		return fmt.Errorf("%q of %d bytes does not belong into a pack", f.Path, f.Size)
 	}
 	return nil
 }
