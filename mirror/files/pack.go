@@ -187,11 +187,11 @@ type smallReader struct {
 	item   mirror.Item
 	buffer []byte
 	name   string   // of the folder
-	folder *os.Root // nil for that of the tree
+	folder *os.File // nil: none is open
 }
 
 func (t *tree) reader(ctx context.Context, item mirror.Item) *smallReader {
-	return &smallReader{tree: t, ctx: ctx, item: item, buffer: make([]byte, bundle.PackBelow), name: "."}
+	return &smallReader{tree: t, ctx: ctx, item: item, buffer: make([]byte, bundle.PackBelow)}
 }
 
 // read gives the content of a file until the next call; size is what it was
@@ -200,15 +200,8 @@ func (s *smallReader) read(name string, size int64) ([]byte, error) {
 	if s.ctx.Err() != nil {
 		return nil, context.Cause(s.ctx)
 	}
-	f, err := s.open(name)
+	n, err := s.fill(name, s.buffer[:size+1])
 	if err != nil {
-		return nil, fmt.Errorf("read %s in %s: %w", name, s.tree.from, err)
-	}
-	n, err := io.ReadFull(f, s.buffer[:size+1])
-	if err == io.ErrUnexpectedEOF || err == io.EOF {
-		err = nil
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("read %s in %s: %w", name, s.tree.from, err)
 	}
 	if int64(n) != size {
@@ -218,23 +211,29 @@ func (s *smallReader) read(name string, size int64) ([]byte, error) {
 	return s.buffer[:n], nil
 }
 
-// open goes from the folder of the file before. Where that does not lead there,
-// since the file is a link out of its folder, it goes from the top.
-func (s *smallReader) open(name string) (*os.File, error) {
-	if dir := path.Dir(name); dir != s.name {
+// fill reads from the folder of the file before. Where that does not work, as
+// with a link, which may lead elsewhere in the tree, it goes from the top.
+func (s *smallReader) fill(name string, b []byte) (int, error) {
+	if dir := path.Dir(name); s.folder == nil || dir != s.name {
 		s.close()
-		folder, err := s.tree.root.OpenRoot(filepath.FromSlash(dir))
+		folder, err := s.tree.root.Open(filepath.FromSlash(dir)) // refuses to leave the tree
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		s.name, s.folder = dir, folder
 	}
-	if s.folder != nil {
-		if f, err := s.folder.Open(path.Base(name)); err == nil {
-			return f, nil
-		}
+	if n, err := readIn(s.folder, path.Base(name), b); err == nil || errors.Is(err, io.EOF) {
+		return n, nil
 	}
-	return s.tree.root.Open(filepath.FromSlash(name))
+	f, err := s.tree.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.ReadFull(f, b)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, errors.Join(err, f.Close())
 }
 
 // close gives back the folder, which was only read.
@@ -242,5 +241,5 @@ func (s *smallReader) close() {
 	if s.folder != nil {
 		_ = s.folder.Close()
 	}
-	s.name, s.folder = ".", nil
+	s.folder = nil
 }
