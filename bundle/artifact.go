@@ -69,63 +69,88 @@ func artifactType(kind Kind) string {
 // 1,000 layers or 1 MiB an index of manifests. Files are sorted by path. The
 // result depends on nothing but the arguments.
 func BuildTree(kind Kind, name, version string, files []File) (*Tree, error) {
-	sorted := slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	if len(sorted) == 0 {
+	return BuildPackedTree(kind, name, version, files, nil)
+}
+
+// BuildPackedTree is BuildTree for a tree of which some files lie in packs, as
+// PlanPacks says: a layer for each of the other files and for each pack, in the
+// order of their titles, and after them the indices.
+func BuildPackedTree(kind Kind, name, version string, own []File, packs []Pack) (*Tree, error) {
+	if len(own)+len(packs) == 0 {
 		return nil, problem.New("artifact/empty", "the %s %q has no files", kind, name)
 	}
-	for i, f := range sorted {
+	var layers []OCIDescriptor
+	for _, f := range own {
 		if err := CheckPath(f.Path); err != nil {
 			return nil, err
 		}
-		if i > 0 && sorted[i-1].Path == f.Path {
-			return nil, problem.New("artifact/bad-path", "the path %q is there twice", f.Path)
+		layers = append(layers, fileLayer(kind, f))
+	}
+	for _, p := range packs {
+		layers = append(layers, OCIDescriptor{MediaType: TypePack, Digest: p.Digest, Size: p.Size, Annotations: map[string]string{TitleAnnotation: p.Title}})
+	}
+	slices.SortFunc(layers, func(a, b OCIDescriptor) int { return strings.Compare(titleOf(a), titleOf(b)) })
+	for i := range layers {
+		if i > 0 && titleOf(layers[i-1]) == titleOf(layers[i]) {
+			return nil, problem.New("artifact/bad-path", "the path %q is there twice", titleOf(layers[i]))
 		}
 	}
+	for _, p := range packs {
+		layers = append(layers, OCIDescriptor{MediaType: TypePackIndex, Digest: p.Index, Size: p.IndexSize})
+	}
 	tree := &Tree{have: map[Digest]bool{}}
+	return tree, tree.build(kind, name, version, layers)
+}
+
+func titleOf(layer OCIDescriptor) string { return layer.Annotations[TitleAnnotation] }
+
+func fileLayer(kind Kind, f File) OCIDescriptor {
+	layer := OCIDescriptor{MediaType: layerType(kind, f.Path), Digest: f.Digest, Size: f.Size, Annotations: map[string]string{TitleAnnotation: f.Path}}
+	if kind == Model {
+		layer.Annotations[annotationModelPath] = f.Path
+	}
+	return layer
+}
+
+func (t *Tree) build(kind Kind, name, version string, layers []OCIDescriptor) error {
 	var parts []OCIDescriptor
-	for _, part := range splitFiles(sorted) {
-		d, err := tree.addManifest(kind, name, version, part)
+	for _, part := range splitLayers(layers) {
+		d, err := t.addManifest(kind, name, version, part)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		parts = append(parts, d)
 	}
 	if len(parts) == 1 {
-		tree.Root = Descriptor{MediaType: parts[0].MediaType, Digest: parts[0].Digest, Size: parts[0].Size, ArtifactType: parts[0].ArtifactType}
-		return tree, nil
+		t.Root = Descriptor{MediaType: parts[0].MediaType, Digest: parts[0].Digest, Size: parts[0].Size, ArtifactType: parts[0].ArtifactType}
+		return nil
 	}
-	return tree, tree.addIndex(kind, parts)
+	return t.addIndex(kind, parts)
 }
 
 // layerCost is more than the bytes that a layer takes in a manifest.
-func layerCost(f File) int { return 512 + 12*len(f.Path) }
+func layerCost(layer OCIDescriptor) int { return 512 + 12*len(titleOf(layer)) }
 
-func splitFiles(files []File) [][]File {
-	var parts [][]File
+func splitLayers(layers []OCIDescriptor) [][]OCIDescriptor {
+	var parts [][]OCIDescriptor
 	begin, cost := 0, 0
-	for i, f := range files {
-		if i > begin && (i-begin == maxLayers || cost+layerCost(f) > maxOwnManifest) {
-			parts = append(parts, files[begin:i])
+	for i, layer := range layers {
+		if i > begin && (i-begin == maxLayers || cost+layerCost(layer) > maxOwnManifest) {
+			parts = append(parts, layers[begin:i])
 			begin, cost = i, 0
 		}
-		cost += layerCost(f)
+		cost += layerCost(layer)
 	}
-	return append(parts, files[begin:])
+	return append(parts, layers[begin:])
 }
 
-func (t *Tree) addManifest(kind Kind, name, version string, files []File) (OCIDescriptor, error) {
-	config, configType, err := treeConfig(kind, name, version, files)
+func (t *Tree) addManifest(kind Kind, name, version string, layers []OCIDescriptor) (OCIDescriptor, error) {
+	config, configType, err := treeConfig(kind, name, version, layers)
 	if err != nil {
 		return OCIDescriptor{}, err
 	}
-	doc := OCI{SchemaVersion: 2, MediaType: TypeOCIManifest, ArtifactType: artifactType(kind), Layers: make([]OCIDescriptor, len(files))}
+	doc := OCI{SchemaVersion: 2, MediaType: TypeOCIManifest, ArtifactType: artifactType(kind), Layers: layers}
 	doc.Config = &OCIDescriptor{MediaType: configType, Digest: t.add(config), Size: int64(len(config))}
-	for i, f := range files {
-		doc.Layers[i] = OCIDescriptor{MediaType: layerType(kind, f.Path), Digest: f.Digest, Size: f.Size, Annotations: map[string]string{TitleAnnotation: f.Path}}
-		if kind == Model {
-			doc.Layers[i].Annotations[annotationModelPath] = f.Path
-		}
-	}
 	b, err := encodeCanonical(&doc)
 	if err != nil {
 		return OCIDescriptor{}, err
@@ -167,15 +192,15 @@ type modelConfig struct {
 	Config struct{} `json:"config"`
 }
 
-func treeConfig(kind Kind, name, version string, files []File) (config []byte, mediaType string, err error) {
+func treeConfig(kind Kind, name, version string, layers []OCIDescriptor) (config []byte, mediaType string, err error) {
 	if kind != Model {
 		return []byte(emptyConfig), typeEmpty, nil
 	}
 	var c modelConfig
 	c.Descriptor.Name, c.Descriptor.Version = name, version
 	c.ModelFS.Type = "layers"
-	for _, f := range files {
-		c.ModelFS.DiffIDs = append(c.ModelFS.DiffIDs, f.Digest)
+	for _, layer := range layers {
+		c.ModelFS.DiffIDs = append(c.ModelFS.DiffIDs, layer.Digest)
 	}
 	config, err = encodeCanonical(&c)
 	return config, typeModelConfig, err

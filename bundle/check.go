@@ -17,7 +17,7 @@ import (
 // Check reads every byte of the bundle and proves it: entries against
 // SHA256SUMS, blobs against their digests or, where they are large, against the
 // chunk list that the manifest names, and the graph of every artifact from its
-// root. Of the volumes of an incomplete set it proves what is there; Lacks tells
+// root and what the packs of trees hold. Of the volumes of an incomplete set it proves what is there; Lacks tells
 // what is not. observe, when given, is told of every piece read, by one
 // goroutine at a time.
 func (b *Bundle) Check(ctx context.Context, observe func(n int64)) error {
@@ -40,7 +40,19 @@ func (b *Bundle) CheckOn(ctx context.Context, jobs int, observe func(n int64)) e
 	if err := checkChunkLists(ctx, b.manifest, b.content); err != nil {
 		return err
 	}
-	return checkGraph(b.manifest, b.content)
+	if err := checkGraph(b.manifest, b.content); err != nil {
+		return err
+	}
+	for i := range b.manifest.Artifacts {
+		a := &b.manifest.Artifacts[i]
+		if !a.Kind.IsTree() {
+			continue
+		}
+		if err := checkPacks(ctx, a, b.content); err != nil {
+			return fmt.Errorf("artifact %.200q: %w", a.Name, err)
+		}
+	}
+	return nil
 }
 
 // HasMetadata tells whether what the bundle is described by is all here: it may

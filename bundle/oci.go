@@ -183,7 +183,7 @@ func (w *walker) manifest(d OCIDescriptor, depth int) error {
 		}
 	}
 	for _, layer := range doc.Layers {
-		if _, err := w.once(layer, RoleContent); err != nil {
+		if _, err := w.once(layer, layerRole(layer)); err != nil {
 			return err
 		}
 	}
@@ -215,10 +215,15 @@ func (w *walker) once(d OCIDescriptor, role Role) (first bool, err error) {
 // belongs to no artifact.
 func checkGraph(m *Manifest, content Content) error {
 	needed := map[Digest]bool{}
-	read := func(d OCIDescriptor) ([]byte, error) { return readBlob(content, d.Digest, d.Size, MaxOCIManifestSize) }
+	read := documentsOf(content)
 	for i := range m.Artifacts {
-		if err := checkArtifactGraph(m, &m.Artifacts[i], read, needed); err != nil {
-			return fmt.Errorf("artifact %.200q: %w", m.Artifacts[i].Name, err)
+		a := &m.Artifacts[i]
+		err := checkArtifactGraph(m, a, read, needed)
+		if err == nil && a.Kind.IsTree() {
+			_, err = EachTreeFile(a.Root, read, func(TreeFile) error { return nil })
+		}
+		if err != nil {
+			return fmt.Errorf("artifact %.200q: %w", a.Name, err)
 		}
 	}
 	for _, d := range m.Documents {

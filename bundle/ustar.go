@@ -41,7 +41,10 @@ func validEntryName(name string) bool {
 }
 
 // header is the one header that an entry of this name and size can have.
-func header(name string, size int64) [blockSize]byte {
+func header(name string, size int64) [blockSize]byte { return headerBelow("", name, size) }
+
+// headerBelow is header with what ustar keeps of a long name in a second field.
+func headerBelow(prefix, name string, size int64) [blockSize]byte {
 	var h [blockSize]byte
 	copy(h[0:100], name)
 	copy(h[100:], "0000644\x00")                  // mode
@@ -54,6 +57,7 @@ func header(name string, size int64) [blockSize]byte {
 	copy(h[257:], "ustar\x0000")                  // magic and version
 	copy(h[329:], "0000000\x00")                  // devmajor
 	copy(h[337:], "0000000\x00")                  // devminor
+	copy(h[345:500], prefix)
 	var sum int
 	for _, b := range h {
 		sum += int(b)

@@ -60,6 +60,8 @@ type DepotFile struct {
 	Path   string
 	Size   int64
 	Digest bundle.Digest
+	Pack   bundle.Digest // that it lies in; zero for a blob of its own
+	Offset int64         // within the pack
 }
 
 // NotReleasedError says that there is no such thing among what was released.
@@ -106,6 +108,9 @@ type DepotStore interface {
 	// Open reads a blob that Blob or Files gave, unverified, for serving parts
 	// of it; whoever serves all of it verifies with cas.Verify.
 	Open(ctx context.Context, d bundle.Digest) (io.ReadSeekCloser, error)
+	// ReadPacked reads a file that File gave and that lies in a pack: it is
+	// small, and proven.
+	ReadPacked(ctx context.Context, f DepotFile) ([]byte, error)
 }
 
 var _ DepotStore = (*Depot)(nil)
@@ -314,7 +319,7 @@ func (d *Depot) referrer(b shownBlob) (DepotReferrer, error) {
 
 // Files implements DepotStore.
 func (d *Depot) Files(ctx context.Context, tree DepotTag, after string, limit int) ([]DepotFile, error) {
-	files, err := rowsOf(ctx, d.gate.db.read, scanFile, `SELECT path, size, blob FROM depot_file WHERE digest = ? AND path > ? ORDER BY path LIMIT ?`, tree.Digest.String(), after, limit)
+	files, err := rowsOf(ctx, d.gate.db.read, scanFile, `SELECT path, size, blob, pack, at FROM depot_file WHERE digest = ? AND path > ? ORDER BY path LIMIT ?`, tree.Digest.String(), after, limit)
 	if err == nil && len(files) == 0 && after == "" {
 		err = &NotReleasedError{What: fmt.Sprintf("a tree of files %s:%s", tree.Repository, tree.Tag)}
 	}
@@ -327,7 +332,7 @@ func (d *Depot) File(ctx context.Context, repository, tag, path string) (DepotFi
 	if err != nil {
 		return DepotFile{}, err
 	}
-	f, err := scanFile(d.gate.db.read.QueryRowContext(ctx, `SELECT path, size, blob FROM depot_file WHERE digest = ? AND path = ?`, t.Digest.String(), path))
+	f, err := scanFile(d.gate.db.read.QueryRowContext(ctx, `SELECT path, size, blob, pack, at FROM depot_file WHERE digest = ? AND path = ?`, t.Digest.String(), path))
 	if errors.Is(err, sql.ErrNoRows) {
 		return f, &NotReleasedError{What: fmt.Sprintf("the file %.200q of %s:%s", path, repository, tag)}
 	}
@@ -337,8 +342,16 @@ func (d *Depot) File(ctx context.Context, repository, tag, path string) (DepotFi
 func scanFile(s scanner) (DepotFile, error) {
 	var f DepotFile
 	var digest digestColumn
-	err := s.Scan(&f.Path, &f.Size, &digest)
+	var pack string
+	if err := s.Scan(&f.Path, &f.Size, &digest, &pack, &f.Offset); err != nil {
+		return f, err
+	}
 	f.Digest = digest.value()
+	if pack == "" {
+		return f, nil
+	}
+	err := (&digest).Scan(pack)
+	f.Pack = digest.value()
 	return f, err
 }
 
@@ -348,6 +361,24 @@ func (d *Depot) Open(ctx context.Context, digest bundle.Digest) (io.ReadSeekClos
 		return nil, err
 	}
 	return d.gate.store.OpenUnsafe(digest)
+}
+
+// ReadPacked implements DepotStore. It gives only what lies in a pack that some
+// repository shows, and not if the file itself was revoked.
+func (d *Depot) ReadPacked(ctx context.Context, f DepotFile) (content []byte, err error) {
+	pack, err := d.shown(ctx, f.Pack.String(), `digest = ?`, f.Pack.String())
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.gate.revocations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := pack.withdrawn(list, f.Digest); err != nil {
+		return nil, err
+	}
+	one := bundle.TreeFile{File: bundle.File{Path: f.Path, Size: f.Size, Digest: f.Digest}, Pack: f.Pack, Offset: f.Offset}
+	return bundle.ReadTreeFile(bundle.StoreContent(d.gate.store), one)
 }
 
 // withdrawn tells whether something of this source was revoked after its

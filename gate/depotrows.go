@@ -22,37 +22,46 @@ func (t *tx) showInDepot(ctx context.Context, r *row, release *Release, name Nam
 	if !a.Kind.IsTree() {
 		return nil
 	}
-	for _, f := range w.files {
-		if _, err := t.ExecContext(ctx, `INSERT INTO depot_file (digest, path, size, blob) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			a.Root.Digest.String(), f.Path, f.Size, f.Digest.String()); err != nil {
-			return err
-		}
+	_, err := bundle.EachTreeFile(a.Root, release.Document, func(f bundle.TreeFile) error { return t.showFile(ctx, a.Root.Digest, f) })
+	return err
+}
+
+// showFile makes the row of a file of a tree. What has no path that could be one
+// is a blob only.
+func (t *tx) showFile(ctx context.Context, root bundle.Digest, f bundle.TreeFile) error {
+	if bundle.CheckPath(f.Path) != nil {
+		return nil
 	}
-	return nil
+	pack := ""
+	if f.Packed() {
+		pack = f.Pack.String()
+	}
+	_, err := t.ExecContext(ctx, `INSERT INTO depot_file (digest, path, size, blob, pack, at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		root.String(), f.Path, f.Size, f.Digest.String(), pack, f.Offset)
+	return err
 }
 
 // artifactWalk goes through everything that is reachable from an artifact, its
 // referrers included.
 type artifactWalk struct {
-	read  func(bundle.Digest) ([]byte, error)
-	put   func(bundle.OCIDescriptor, *bundle.OCI) error // nil unless it is a manifest
-	files []DepotFile                                   // of the root
+	read func(bundle.Digest) ([]byte, error)
+	put  func(bundle.OCIDescriptor, *bundle.OCI) error // nil unless it is a manifest
 }
 
 func (w *artifactWalk) artifact(a bundle.Artifact) error {
-	if err := w.manifest(bundle.OCIDescriptor{MediaType: a.Root.MediaType, Digest: a.Root.Digest, Size: a.Root.Size}, true); err != nil {
+	if err := w.manifest(bundle.OCIDescriptor{MediaType: a.Root.MediaType, Digest: a.Root.Digest, Size: a.Root.Size}); err != nil {
 		return err
 	}
 	for _, ref := range a.Referrers {
 		d := bundle.OCIDescriptor{MediaType: ref.Descriptor.MediaType, Digest: ref.Descriptor.Digest, Size: ref.Descriptor.Size}
-		if err := w.manifest(d, false); err != nil {
+		if err := w.manifest(d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *artifactWalk) manifest(root bundle.OCIDescriptor, tree bool) error {
+func (w *artifactWalk) manifest(root bundle.OCIDescriptor) error {
 	read := func(d bundle.OCIDescriptor) ([]byte, error) { return w.read(d.Digest) }
 	return bundle.Walk(root, read, func(d bundle.OCIDescriptor, role bundle.Role) error {
 		if !bundle.IsManifest(d.MediaType) || role != bundle.RoleMetadata {
@@ -66,19 +75,8 @@ func (w *artifactWalk) manifest(root bundle.OCIDescriptor, tree bool) error {
 		if err != nil {
 			return w.put(d, nil) // a config that only calls itself a manifest: Walk has parsed every real one
 		}
-		if tree {
-			w.noteFiles(doc)
-		}
 		return w.put(d, doc)
 	})
-}
-
-func (w *artifactWalk) noteFiles(doc *bundle.OCI) {
-	for _, layer := range doc.Layers {
-		if title := layer.Annotations[bundle.TitleAnnotation]; bundle.CheckPath(title) == nil {
-			w.files = append(w.files, DepotFile{Path: title, Size: layer.Size, Digest: layer.Digest})
-		}
-	}
 }
 
 // artifactTypeOf is what the distribution specification says.

@@ -106,7 +106,7 @@ func (g *Gate) inspect(ctx context.Context, by Actor, r *row, observe func(Progr
 }
 
 // keepReports writes down what an inspection found, and which program looked.
-func (t *tx) keepReports(ctx context.Context, by Actor, r *row, reports facts.Reports) error {
+func (t *tx) keepReports(ctx context.Context, by Actor, r *row, reports *facts.Reports) error {
 	text, err := json.Marshal(reports, json.Deterministic(true))
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (t *tx) keepReports(ctx context.Context, by Actor, r *row, reports facts.Re
 	if _, err := t.ExecContext(ctx, `UPDATE cases SET inspection = ?, inspector = ? WHERE id = ?`, string(text), t.gate.program, r.ID); err != nil {
 		return err
 	}
-	return t.log(ctx, leaf{Actor: by.Name(), Type: "case.inspected", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(len(reports), "{n} file looked into", "{n} files looked into")})
+	return t.log(ctx, leaf{Actor: by.Name(), Type: "case.inspected", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: counted(reports.Len(), "{n} file looked into", "{n} files looked into")})
 }
 
 func (g *Gate) openForInspection(d bundle.Digest) (facts.ReadAtCloser, int64, error) {
@@ -134,14 +134,17 @@ func (g *Gate) openForInspection(d bundle.Digest) (facts.ReadAtCloser, int64, er
 
 // reportsOf gives what inspection found. A program of another version looks
 // again, once: it may know more.
-func (g *Gate) reportsOf(ctx context.Context, by Actor, r *row, b *bundle.Bundle) (reports facts.Reports, err error) {
+func (g *Gate) reportsOf(ctx context.Context, by Actor, r *row, b *bundle.Bundle) (reports *facts.Reports, err error) {
 	var text []byte
 	var inspector string
 	if err := g.db.read.QueryRowContext(ctx, `SELECT coalesce(inspection, ''), inspector FROM cases WHERE id = ?`, r.ID).Scan(&text, &inspector); err != nil {
 		return nil, err
 	}
 	if len(text) > 0 && inspector == g.program {
-		return reports, json.Unmarshal(text, &reports)
+		reports = &facts.Reports{}
+		if json.Unmarshal(text, reports) == nil { // otherwise kept in an earlier form
+			return reports, nil
+		}
 	}
 	if reports, err = facts.Inspect(ctx, b, g.openForInspection, facts.Limits()); err != nil {
 		return nil, err

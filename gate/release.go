@@ -97,6 +97,23 @@ func (r *Release) ReadAll(d bundle.Digest, limit int64) ([]byte, error) {
 	return r.bundle.ReadAll(d, limit)
 }
 
+// Document reads a manifest or the index of a pack, for bundle.EachTreeFile.
+func (r *Release) Document(d bundle.OCIDescriptor) ([]byte, error) {
+	return r.ReadAll(d.Digest, bundle.ReadLimit(d))
+}
+
+// OpenFile reads a file of a tree, wherever it lies. Reading to io.EOF proves
+// it, as with Open.
+func (r *Release) OpenFile(ctx context.Context, f bundle.TreeFile) (io.ReadCloser, error) {
+	if !f.Packed() {
+		return r.Open(ctx, f.Digest)
+	}
+	if err := r.allows(f.Pack); err != nil {
+		return nil, err
+	}
+	return r.bundle.OpenTreeFile(f)
+}
+
 func (r *Release) allows(d bundle.Digest) error {
 	if r.bundle == nil {
 		return errNoRelease

@@ -116,6 +116,9 @@ func reviewArtifact(a bundle.Artifact, in policy.Artifact) ReviewArtifact {
 		Verified: a.Origin.Verified, Platforms: append([]string{}, a.Platforms...), Size: a.Size, SBOM: []ReviewSBOM{}, Files: []ReviewFile{}, Referrers: []ReviewReferrer{},
 		FilesTotal: len(in.Inspection.Files),
 	}
+	for _, c := range in.Inspection.Counted {
+		r.FilesTotal += int(c.Files)
+	}
 	for i, s := range a.SBOM {
 		line := ReviewSBOM{Subject: s.Subject, Status: s.Status, Format: s.Format, Tool: s.Tool, Reason: s.Reason}
 		if i < len(in.SBOM) {

@@ -141,30 +141,59 @@ func (s *ScanProgram) layOutImage(dir string, manifest bundle.OCIDescriptor) err
 		os.WriteFile(filepath.Join(dir, "index.json"), index, 0o644))
 }
 
-// layOutTree makes a folder with the files of a tree under their names, as
-// hard links to their blobs.
+// layOutTree makes a folder with the files of a tree under their names: as hard
+// links to their blobs, or as copies of what lies in packs.
 func (s *ScanProgram) layOutTree(ctx context.Context, dir string, root bundle.OCIDescriptor) (list []sbom.File, err error) {
 	tree, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	files, err := treeFiles(s.Store, root)
-	if err != nil {
-		return nil, err
-	}
-	list = make([]sbom.File, 0, len(files))
-	for _, f := range files {
-		sum, err := verifiedSHA512(ctx, s.Store, f.Digest)
-		if err != nil {
-			return nil, err
+	read := func(d bundle.OCIDescriptor) ([]byte, error) { return s.Store.ReadAll(d.Digest, bundle.ReadLimit(d)) }
+	top := bundle.Descriptor{MediaType: root.MediaType, Digest: root.Digest, Size: root.Size}
+	_, err = bundle.EachTreeFile(top, read, func(f bundle.TreeFile) error {
+		if err := bundle.CheckPath(f.Path); err != nil {
+			return err
 		}
-		if err := linkInto(tree, s.Store.Path(f.Digest), f.Path); err != nil {
-			return nil, err
-		}
-		list = append(list, sbom.File{Path: f.Path, Size: f.Size, SHA256: f.Digest.Hex(), SHA512: sum})
-	}
+		one, err := s.layOut(ctx, tree, f)
+		list = append(list, one)
+		return err
+	})
 	return list, err
+}
+
+// layOut puts one file in its place. Its bytes are proven on the way.
+func (s *ScanProgram) layOut(ctx context.Context, tree *os.Root, f bundle.TreeFile) (sbom.File, error) {
+	one := sbom.File{Path: f.Path, Size: f.Size, SHA256: f.Digest.Hex(), SHA512: hex.EncodeToString(f.SHA512[:])}
+	if f.Packed() {
+		return one, s.copyOut(ctx, tree, f)
+	}
+	var err error
+	if one.SHA512, err = verifiedSHA512(ctx, s.Store, f.Digest); err != nil {
+		return one, err
+	}
+	return one, linkInto(tree, s.Store.Path(f.Digest), f.Path)
+}
+
+func (s *ScanProgram) copyOut(ctx context.Context, tree *os.Root, f bundle.TreeFile) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r, err := bundle.OpenTreeFile(bundle.StoreContent(s.Store), f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	name := filepath.FromSlash(f.Path)
+	if err := tree.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	w, err := tree.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Close())
 }
 
 func linkInto(tree *os.Root, blob, path string) error {
@@ -173,33 +202,6 @@ func linkInto(tree *os.Root, blob, path string) error {
 		return err
 	}
 	return os.Link(blob, filepath.Join(tree.Name(), name))
-}
-
-// treeFiles lists the files of an artifact that is a tree.
-func treeFiles(store *cas.Store, root bundle.OCIDescriptor) ([]bundle.File, error) {
-	var files []bundle.File
-	manifests := []bundle.OCIDescriptor{root}
-	for len(manifests) > 0 {
-		d := manifests[0]
-		manifests = manifests[1:]
-		b, err := store.ReadAll(d.Digest, bundle.MaxOCIManifestSize)
-		if err != nil {
-			return nil, err
-		}
-		doc, err := bundle.ParseOCI(b, d.MediaType)
-		if err != nil {
-			return nil, err
-		}
-		manifests = append(manifests, doc.Manifests...)
-		for _, layer := range doc.Layers {
-			path := layer.Annotations["org.opencontainers.image.title"]
-			if err := bundle.CheckPath(path); err != nil {
-				return nil, err
-			}
-			files = append(files, bundle.File{Path: path, Size: layer.Size, Digest: layer.Digest})
-		}
-	}
-	return files, nil
 }
 
 // verifiedSHA512 reads a file of the store to its end, which proves it: what is

@@ -169,6 +169,18 @@ type Inspection struct {
 	Status string          `json:"status" jsonschema:"enum=done,enum=pending,enum=failed,enum=not-applicable"`
 	Reason string          `json:"reason"` // why pending, failed or not applicable; otherwise ""
 	Files  []InspectedFile `json:"files"`
+	// Counted are files of packs that are not among Files: of very many, those
+	// that there is nothing to say about beyond what stands here.
+	Counted []CountedFiles `json:"counted"`
+}
+
+// CountedFiles are files of one format whose names end alike. They have neither
+// findings nor a name that contradicts their content, and all of each was read.
+type CountedFiles struct {
+	Format string `json:"format"`
+	Ending string `json:"ending"` // of the names, such as ".txt"; "" for none, or one that is not short
+	Files  int64  `json:"files" jsonschema:"minimum=0"`
+	Bytes  int64  `json:"bytes" jsonschema:"minimum=0"`
 }
 
 // InspectedFile is one file of an artifact. Its format comes from its content,

@@ -57,6 +57,7 @@ type destinationSpec struct {
 	Prefix      string        `json:"prefix,omitempty" jsonschema_description:"of type s3: stands before every key"`
 	Region      string        `json:"region,omitempty" jsonschema_description:"of type s3: default us-east-1"`
 	CAFile      string        `json:"caFile,omitempty" jsonschema_description:"PEM file with the certificate authority of the server"`
+	Packs       bool          `json:"packs,omitempty" jsonschema_description:"of type registry: take trees whose small files lie in packs, as packs"`
 	Plain       bool          `json:"plain,omitempty" jsonschema_description:"speak http without TLS"`
 	Credentials credentials   `json:"credentials,omitempty" jsonschema_description:"a name and where its password is; none: without"`
 }
@@ -171,6 +172,9 @@ func (d *destinationSpec) validatePlace(path string, wrong *problem.Fields) {
 		checkFields(path, d.Type, registry, s3, wrong)
 	case typeS3:
 		checkFields(path, d.Type, s3, registry, wrong)
+		if d.Packs {
+			wrong.Add(path+".packs", "a destination of type s3 has no packs: the files themselves go there", "take it out")
+		}
 	default:
 		wrong.Add(path+".type", fmt.Sprintf("%q is no type of destination", d.Type), "types: registry, s3")
 	}

@@ -58,7 +58,7 @@ func (s *site) sink(spec destinationSpec) (gate.Sink, error) {
 		return s.bucket(spec, ca, password)
 	}
 	return registry.New(registry.Config{
-		Registry: spec.Registry, CA: ca, Plain: spec.Plain, Program: program(),
+		Registry: spec.Registry, CA: ca, Plain: spec.Plain, Packs: spec.Packs, Program: program(),
 		Credentials: registry.Credentials{User: spec.Credentials.User, Password: password},
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,13 +53,37 @@ func TestScripts(t *testing.T) {
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return testkit.ScriptCommands(map[string]func(ts *testscript.TestScript, args []string) error{
 		"fingerprint": setFingerprint, "review": setReview, "serve": startServe, "download": download,
-		"manifest": setManifest,
+		"manifest": setManifest, "small": writeSmall,
 	})
 }
 
 // setFingerprint: fingerprint FILE makes $FINGERPRINT that of the file.
 func setFingerprint(ts *testscript.TestScript, args []string) error {
 	ts.Setenv("FINGERPRINT", signing.FingerprintOf([]byte(ts.ReadFile(args[0]))).String())
+	return nil
+}
+
+// writeSmall: small DIR N writes so many small files into folders below DIR.
+func writeSmall(ts *testscript.TestScript, args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	return smallFiles(ts.MkAbs(args[0]), n)
+}
+
+func smallFiles(dir string, n int) error {
+	for i := range n {
+		folder := filepath.Join(dir, fmt.Sprintf("part-%03d", i/1000))
+		if i%1000 == 0 {
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%06d.txt", i)), fmt.Appendf(nil, "line %d\n", i), 0o644); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package depot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
 )
 
@@ -50,15 +52,9 @@ type opened interface {
 // for. It gives an error only as long as nothing was sent.
 func (s *server) content(w http.ResponseWriter, r *http.Request, it item) error {
 	h := w.Header()
-	etag := `"` + it.digest.String() + `"`
-	h.Set("ETag", etag)
-	h.Set("Cache-Control", it.caching)
-	switch {
-	case !matches(r.Header, "If-Match", etag, true):
-		return &refusal{http.StatusPreconditionFailed, "UNSUPPORTED", "the content is another than the one that If-Match names"}
-	case matches(r.Header, "If-None-Match", etag, false):
-		w.WriteHeader(http.StatusNotModified)
-		return nil
+	etag, done, err := it.conditions(w, r)
+	if err != nil || done {
+		return err
 	}
 	f, info, err := s.open(r, it)
 	if err != nil {
@@ -76,6 +72,43 @@ func (s *server) content(w http.ResponseWriter, r *http.Request, it item) error 
 		return nil
 	}
 	return s.whole(w, r, it, f, info)
+}
+
+// conditions answers those of a request, and says whether that was all. etag is
+// that of the item.
+func (it item) conditions(w http.ResponseWriter, r *http.Request) (etag string, done bool, err error) {
+	h := w.Header()
+	etag = `"` + it.digest.String() + `"`
+	h.Set("ETag", etag)
+	h.Set("Cache-Control", it.caching)
+	switch {
+	case !matches(r.Header, "If-Match", etag, true):
+		return etag, true, &refusal{http.StatusPreconditionFailed, "UNSUPPORTED", "the content is another than the one that If-Match names"}
+	case matches(r.Header, "If-None-Match", etag, false):
+		w.WriteHeader(http.StatusNotModified)
+		return etag, true, nil
+	}
+	return etag, false, nil
+}
+
+// packed answers with a file that lies in a pack. It is small, so that it is
+// proven before its first byte is sent, also where a part of it is asked for.
+func (s *server) packed(w http.ResponseWriter, r *http.Request, it item, f gate.DepotFile) error {
+	etag, done, err := it.conditions(w, r)
+	if err != nil || done {
+		return err
+	}
+	content, err := s.store.ReadPacked(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", it.mediaType)
+	if !wantsPart(r, etag) {
+		r = r.Clone(r.Context())
+		r.Header.Del("Range") // several ranges get the whole
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	return nil
 }
 
 // open opens the file and makes sure that it has the promised size.

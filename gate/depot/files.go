@@ -131,7 +131,11 @@ func (s *server) file(w http.ResponseWriter, r *http.Request, tag gate.DepotTag,
 		return err
 	}
 	w.Header().Set("Content-Disposition", disposition(f.Path))
-	return s.content(w, r, item{digest: f.Digest, size: f.Size, mediaType: mediaTypeOf(f.Path), caching: cacheByName})
+	it := item{digest: f.Digest, size: f.Size, mediaType: mediaTypeOf(f.Path), caching: cacheByName}
+	if !f.Pack.IsZero() {
+		return s.packed(w, r, it, f)
+	}
+	return s.content(w, r, it)
 }
 
 func disposition(name string) string {

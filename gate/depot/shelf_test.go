@@ -341,3 +341,10 @@ func httptestServer(t testing.TB, h http.Handler) string {
 	t.Cleanup(server.Close)
 	return server.URL
 }
+
+// ReadPacked implements gate.DepotStore.
+func (s *shelf) ReadPacked(_ context.Context, f gate.DepotFile) ([]byte, error) {
+	return bundle.ReadTreeFile(bundle.StoreContent(s.store), bundle.TreeFile{
+		File: bundle.File{Path: f.Path, Size: f.Size, Digest: f.Digest}, Pack: f.Pack, Offset: f.Offset,
+	})
+}

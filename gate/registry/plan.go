@@ -32,6 +32,14 @@ func (s *Sink) Plan(ctx context.Context, r *gate.Release) ([]gate.Action, error)
 
 func (s *Sink) plan(ctx context.Context, r *gate.Release, a bundle.Artifact) (gate.Action, error) {
 	action := gate.Action{Name: r.Name(a), Effect: gate.EffectCreate, Bytes: a.Size}
+	packed, err := s.refusesPacks(r, a)
+	if err != nil {
+		return action, err
+	}
+	if packed != nil {
+		action.Effect, action.Reason = gate.EffectBlocked, packed.Error()
+		return action, nil
+	}
 	ref, err := s.reference(action.Name)
 	if err != nil {
 		action.Effect, action.Reason = gate.EffectBlocked, err.Error()
@@ -56,6 +64,24 @@ func (s *Sink) plan(ctx context.Context, r *gate.Release, a bundle.Artifact) (ga
 		action.Effect = gate.EffectReplace
 	}
 	return action, err
+}
+
+// refusesPacks gives the reason for which a tree with packs is not loaded where
+// the configuration does not ask for packs; nil for anything else. Whoever pulls
+// such a tree gets the packs and has to unpack them.
+func (s *Sink) refusesPacks(r *gate.Release, a bundle.Artifact) (why *problem.Problem, err error) {
+	if s.packs || !a.Kind.IsTree() {
+		return nil, nil
+	}
+	root := bundle.OCIDescriptor{MediaType: a.Root.MediaType, Digest: a.Root.Digest, Size: a.Root.Size}
+	err = bundle.Walk(root, r.Document, func(d bundle.OCIDescriptor, _ bundle.Role) error {
+		if d.MediaType == bundle.TypePack {
+			why = problem.New("destination/refused", "the small files of this tree lie in packs, which this registry is not configured to take").
+				Hint("set packs: true at the destination, or leave the kind out of its accepts: the depot and S3 destinations have the files themselves")
+		}
+		return nil
+	})
+	return why, err
 }
 
 // lacking adds up what may be missing of an artifact whose root is there: its

@@ -19,6 +19,13 @@ func (s *Sink) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (gat
 	if err != nil {
 		return gate.Receipt{}, err
 	}
+	packed, err := s.refusesPacks(r, a)
+	switch {
+	case err != nil:
+		return gate.Receipt{}, err
+	case packed != nil:
+		return gate.Receipt{}, packed
+	}
 	c, err := closureOf(r, a)
 	if err != nil {
 		return gate.Receipt{}, err

@@ -36,6 +36,8 @@ type Config struct {
 	Credentials Credentials
 	// Program is the name and version that the registry is told.
 	Program string
+	// Packs takes trees whose small files lie in packs, as packs.
+	Packs bool
 	// Sleep waits between attempts; nil means a timer.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -63,6 +65,7 @@ type Sink struct {
 	prefix string        // of repositories; "" or ends in a slash
 	links  chan struct{} // held by the one goroutine that writes a fallback tag
 	where  whereabouts
+	packs  bool // as Config.Packs
 }
 
 // whereabouts remembers a repository of the registry that has a blob, for as
@@ -113,7 +116,7 @@ func New(config Config) (*Sink, error) {
 	if err != nil {
 		return nil, problem.New("destination/config", "%w", err)
 	}
-	return &Sink{client: client, host: strings.ToLower(host), prefix: prefix, links: make(chan struct{}, 1)}, nil
+	return &Sink{client: client, host: strings.ToLower(host), prefix: prefix, links: make(chan struct{}, 1), packs: config.Packs}, nil
 }
 
 // Resolve implements authn.Keychain: there is one registry to log in at, and

@@ -132,7 +132,7 @@ func (p *putting) send(ctx context.Context, key string, o object) (err error) {
 	options := s3.Options{SHA256: o.digest}
 	switch {
 	case o.content == nil:
-		blob, err := p.release.Open(ctx, o.digest)
+		blob, err := p.release.OpenFile(ctx, o.file())
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,14 @@ type object struct {
 	path    string // below the folder of the name
 	size    int64  // bytes
 	digest  bundle.Digest
-	content []byte // of what is made here; nil for blobs, which the gate holds
+	content []byte        // of what is made here; nil for what the gate holds
+	pack    bundle.Digest // that it lies in; zero for a blob of its own
+	offset  int64         // within the pack
+}
+
+// file is the object as a file of a tree.
+func (o object) file() bundle.TreeFile {
+	return bundle.TreeFile{File: bundle.File{Path: o.path, Size: o.size, Digest: o.digest}, Pack: o.pack, Offset: o.offset}
 }
 
 // tree is all that an artifact is at this destination, except SHA256SUMS.
@@ -54,69 +61,62 @@ type builder struct {
 	blobs   map[bundle.Digest]int64 // every blob and its size
 	titled  map[bundle.Digest]bool  // those that have a path
 	at      map[string]object
+	sums    *object // the tree's own file of that name, where it lies in a pack
 }
 
-// collect finds every blob, and the paths of those that have one.
+// collect finds every blob, and the paths of those that have one. Of a tree with
+// packs the files in them have paths, and the packs themselves are left out.
 func (b *builder) collect(a bundle.Artifact) error {
-	read := func(d bundle.OCIDescriptor) ([]byte, error) {
-		return b.release.ReadAll(d.Digest, bundle.MaxOCIManifestSize)
-	}
-	readTree := func(d bundle.OCIDescriptor) ([]byte, error) {
-		content, err := read(d)
-		if err != nil {
-			return nil, err
-		}
-		return content, b.addFiles(content, d.MediaType)
-	}
-	if !b.isTree {
-		readTree = read
-	}
 	visit := func(d bundle.OCIDescriptor, _ bundle.Role) error {
 		b.blobs[d.Digest] = d.Size
 		return nil
 	}
-	if err := bundle.Walk(plain(a.Root), readTree, visit); err != nil {
+	if err := bundle.Walk(plain(a.Root), b.release.Document, visit); err != nil {
 		return err
 	}
 	for _, r := range a.Referrers {
-		if err := bundle.Walk(plain(r.Descriptor), read, visit); err != nil {
+		if err := bundle.Walk(plain(r.Descriptor), b.release.Document, visit); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !b.isTree {
+		return nil
+	}
+	packs, err := bundle.EachTreeFile(a.Root, b.release.Document, b.addFile)
+	for _, p := range packs {
+		b.titled[p.Digest] = true
+	}
+	return err
 }
 
 func plain(d bundle.Descriptor) bundle.OCIDescriptor {
 	return bundle.OCIDescriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size, ArtifactType: d.ArtifactType}
 }
 
-// addFiles adds the files of one manifest. One that is called as our list has
-// no object of that name; it is kept by its digest.
-func (b *builder) addFiles(manifest []byte, mediaType string) error {
-	doc, err := bundle.ParseOCI(manifest, mediaType)
-	if err != nil {
-		return err
+// addFile adds a file. One that is called as our list has no object of that
+// name; it is kept by its digest.
+func (b *builder) addFile(f bundle.TreeFile) error {
+	if f.Path == "" {
+		return unfit("%s has no path, so this is no tree of files", f.Digest)
 	}
-	for _, layer := range doc.Layers {
-		path, ok := layer.Annotations[bundle.TitleAnnotation]
-		if !ok {
-			return unfit("%s has no path, so this is no tree of files", layer.Digest)
-		}
-		if err := bundle.CheckPath(path); err != nil {
-			return unfit("%w", err)
-		}
-		if slices.Contains(strings.Split(path, "/"), ownFolder) {
-			return unfit("the path %q has a part of the name that Packhof keeps for itself", path)
-		}
-		if path == sumsName {
-			continue
-		}
-		if other, ok := b.at[path]; ok && other.digest != layer.Digest {
-			return unfit("the path %q is there twice, with other content", path)
-		}
-		b.titled[layer.Digest] = true
-		b.at[path] = object{path: path, size: layer.Size, digest: layer.Digest}
+	if err := bundle.CheckPath(f.Path); err != nil {
+		return unfit("%w", err)
 	}
+	if slices.Contains(strings.Split(f.Path, "/"), ownFolder) {
+		return unfit("the path %q has a part of the name that Packhof keeps for itself", f.Path)
+	}
+	one := object{path: f.Path, size: f.Size, digest: f.Digest, pack: f.Pack, offset: f.Offset}
+	if f.Path == sumsName {
+		if f.Packed() {
+			b.sums = &one
+		}
+		return nil
+	}
+	if other, ok := b.at[f.Path]; ok && other.digest != f.Digest {
+		return unfit("the path %q is there twice, with other content", f.Path)
+	}
+	b.titled[f.Digest] = true
+	b.at[f.Path] = one
 	return nil
 }
 
@@ -131,6 +131,10 @@ func (b *builder) addRest(a bundle.Artifact, name gate.Name) error {
 			path := blobs + digest.Hex()
 			b.at[path] = object{path: path, size: size, digest: digest}
 		}
+	}
+	if b.sums != nil {
+		b.sums.path = blobs + b.sums.digest.Hex()
+		b.at[b.sums.path] = *b.sums
 	}
 	documents, err := documentsOf(a, name)
 	if err != nil {

@@ -50,7 +50,7 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	parts := []func() error{b.upstream, b.export, b.verify, b.parcel, b.inward}
+	parts := []func() error{b.upstream, b.export, b.verify, b.parcel, b.inward, b.packs}
 	if b.parcelOnly {
 		parts = []func() error{b.parcel}
 	}

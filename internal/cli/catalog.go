@@ -164,6 +164,7 @@ func bundleEntries() []Entry {
 		{"serial/not-sealed", ExitUsage, "A serial was never sealed, so it cannot be sent again.", "packhof export"},
 		{"serial/lock-lost", ExitFailed, "The store has lost what a serial was made of.", ""},
 		{"want/foreign", ExitUsage, "A want list asks for what is not in the bundle.", ""},
+		{"bundle/bad-pack", ExitDamaged, "A pack of small files and its index contradict each other.", "have the bundle exported again"},
 		{"bundle/incomplete-graph", ExitDamaged, "Something that an artifact needs is not in the bundle.", "have the bundle exported again"},
 		{"bundle/stray-blob", ExitDamaged, "A blob of the bundle belongs to no artifact.", "have the bundle exported again"},
 		{"bundle/name-not-allowed", ExitNotGenuine, "A bundle carries an artifact whose name the trust root does not give to its channel.", ""},

@@ -101,6 +101,7 @@ func germanBundle() []GermanEntry {
 		{"volume/pieces-wrong", "Die Stücke eines Blobs, die in mehreren Datenträgerteilen kamen, ergeben diesen Blob nicht.", "alle Teile noch einmal annehmen; welches nicht stimmt, ist nicht zu erkennen"},
 		{"volume/signatures-differ", "Neben den Teilen liegen mehrere Signaturen, die denselben Schlüssel nennen; welche gilt, sagt hier niemand.", "den Vertrauensanker nennen: --trust ORDNER"},
 		{"volume/no-such", "Einen Datenträgerteil dieser Nummer hat die Sendung nicht.", ""},
+		{"bundle/bad-pack", "Ein Paket kleiner Dateien und sein Verzeichnis widersprechen sich.", "die Lieferung neu erstellen lassen"},
 		{"bundle/incomplete-graph", "Etwas, das ein Artefakt braucht, ist nicht in der Lieferung.", "die Lieferung neu erstellen lassen"},
 		{"bundle/stray-blob", "Ein Blob der Lieferung gehört zu keinem Artefakt.", "die Lieferung neu erstellen lassen"},
 		{"bundle/name-not-allowed", "Die Lieferung enthält ein Artefakt, dessen Namen der Vertrauensanker ihrem Kanal nicht gibt.", ""},

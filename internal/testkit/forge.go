@@ -164,11 +164,7 @@ func (f *Forged) addTree(kind bundle.Kind, name string, files []bundle.File) err
 	if err != nil {
 		return err
 	}
-	artifact := bundle.Artifact{
-		Kind: kind, Name: name, Version: "1.0", Root: tree.Root, Referrers: []bundle.Referrer{},
-		Origin: bundle.Origin{From: name, At: bundle.At(Noon()), Transport: bundle.TransportLocal, Verified: bundle.VerifiedLock},
-		SBOM:   []bundle.SBOM{{Subject: tree.Root.Digest, Status: bundle.SBOMAbsent, Reason: "made by hand"}},
-	}
+	artifact := madeByHand(kind, name, tree.Root)
 	for _, document := range tree.Documents {
 		artifact.Size += f.hold(document, bundle.RoleMetadata)
 	}
@@ -181,6 +177,14 @@ func (f *Forged) addTree(kind bundle.Kind, name string, files []bundle.File) err
 	}
 	f.Manifest.Artifacts = append(f.Manifest.Artifacts, artifact)
 	return nil
+}
+
+func madeByHand(kind bundle.Kind, name string, root bundle.Descriptor) bundle.Artifact {
+	return bundle.Artifact{
+		Kind: kind, Name: name, Version: "1.0", Root: root, Referrers: []bundle.Referrer{},
+		Origin: bundle.Origin{From: name, At: bundle.At(Noon()), Transport: bundle.TransportLocal, Verified: bundle.VerifiedLock},
+		SBOM:   []bundle.SBOM{{Subject: root.Digest, Status: bundle.SBOMAbsent, Reason: "made by hand"}},
+	}
 }
 
 // hold takes a blob in and names it, once; it returns its size.

@@ -7,6 +7,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -44,23 +45,23 @@ func (s *Source) Resolve(ctx context.Context, want mirror.Request, into *cas.Sto
 		Source: Key, Kind: want.Kind, Name: want.Name, Version: want.Version, Labels: want.Labels, From: want.From,
 		Transport: bundle.TransportLocal, Verified: bundle.VerifiedLock,
 	}
-	files, err := s.list(ctx, want, &pin)
+	found, err := s.list(ctx, want, &pin, into)
 	if err != nil {
 		return pin, err
 	}
 	if isURL(want.From) {
-		pin.File = &files[0]
+		pin.File = &found.own[0]
 	}
-	if err := s.pin(ctx, &pin, files, into); err != nil {
+	if err := s.pin(ctx, &pin, found, into); err != nil {
 		return pin, err
 	}
 	pin.Subjects = []mirror.Subject{{Digest: pin.Root.Digest}}
 	return pin, nil
 }
 
-func (s *Source) list(ctx context.Context, want mirror.Request, pin *mirror.Pinned) ([]bundle.File, error) {
+func (s *Source) list(ctx context.Context, want mirror.Request, pin *mirror.Pinned, into *cas.Store) (*hashed, error) {
 	if !isURL(want.From) {
-		return s.hashTree(ctx, want.From)
+		return s.hashTree(ctx, want.Kind, want.From, into)
 	}
 	pin.Verified, pin.Transport = bundle.VerifiedDigest, bundle.TransportTLS
 	if strings.HasPrefix(want.From, "http://") {
@@ -70,7 +71,7 @@ func (s *Source) list(ctx context.Context, want mirror.Request, pin *mirror.Pinn
 	if err != nil {
 		return nil, err
 	}
-	return []bundle.File{{Path: urlFileName(want.From), Size: size, Digest: want.Digest}}, nil
+	return &hashed{own: []bundle.File{{Path: urlFileName(want.From), Size: size, Digest: want.Digest}}}, nil
 }
 
 func isURL(from string) bool {
@@ -83,10 +84,10 @@ func urlFileName(url string) string {
 	return path.Base(address)
 }
 
-// pin builds the artifact's documents, stores them and the listing, and fills
-// in what follows from the files.
-func (s *Source) pin(ctx context.Context, pin *mirror.Pinned, files []bundle.File, into *cas.Store) error {
-	tree, err := bundle.BuildTree(pin.Kind, pin.Name, pin.Version, files)
+// pin builds the artifact's documents, stores them, and fills in what follows
+// from the files.
+func (s *Source) pin(ctx context.Context, pin *mirror.Pinned, found *hashed, into *cas.Store) error {
+	tree, err := bundle.BuildPackedTree(pin.Kind, pin.Name, pin.Version, found.own, found.packs)
 	if err != nil {
 		return err
 	}
@@ -99,11 +100,8 @@ func (s *Source) pin(ctx context.Context, pin *mirror.Pinned, files []bundle.Fil
 		documents[name] = document
 	}
 	if pin.File == nil {
-		name, err := into.PutBytes(ctx, encodeListing(files))
-		if err != nil {
-			return err
-		}
-		pin.Listing = &mirror.Listing{Digest: name, Files: int64(len(files))}
+		files := found.all()
+		pin.Listing = &mirror.Listing{Digest: digestOfListing(files), Files: int64(len(files))}
 	}
 	pin.Root, pin.Files, pin.Bytes = tree.Root, 0, 0
 	read := func(d bundle.OCIDescriptor) ([]byte, error) { return documents[d.Digest], nil }
@@ -119,48 +117,75 @@ func (s *Source) pin(ctx context.Context, pin *mirror.Pinned, files []bundle.Fil
 
 // Fetch implements mirror.Source.
 func (s *Source) Fetch(ctx context.Context, p mirror.Pinned, into *cas.Store) error {
-	files, err := s.pinnedFiles(ctx, p, into)
+	if isURL(p.From) {
+		return s.fetchPinnedURL(ctx, p, into)
+	}
+	found, err := s.pinnedTree(ctx, p, into)
 	if err != nil {
 		return err
 	}
-	again := p
-	if err := s.pin(ctx, &again, files, into); err != nil {
+	if err := s.pinAgain(ctx, p, found, into); err != nil {
 		return err
+	}
+	if err := s.fetchTree(ctx, p.From, found.own, into); err != nil {
+		return err
+	}
+	return s.fetchPacks(ctx, p.From, found.packs, into)
+}
+
+// fetchPinnedURL brings the one file behind an address, which the lock names
+// itself.
+func (s *Source) fetchPinnedURL(ctx context.Context, p mirror.Pinned, into *cas.Store) error {
+	if p.File == nil {
+		return unlisted(p)
+	}
+	if err := s.pinAgain(ctx, p, &hashed{own: []bundle.File{*p.File}}, into); err != nil {
+		return err
+	}
+	return s.fetchURL(ctx, p, into)
+}
+
+// pinAgain makes the documents of a tree once more, whatever of them the store
+// has lost, and makes sure that they are still the same.
+func (s *Source) pinAgain(ctx context.Context, p mirror.Pinned, found *hashed, into *cas.Store) error {
+	again := p
+	if err := s.pin(ctx, &again, found, into); err != nil {
+		return err
+	}
+	if p.Listing != nil && again.Listing.Digest != p.Listing.Digest {
+		return moved(bare(p.From), p.Listing.Digest, again.Listing.Digest)
 	}
 	if again.Root.Digest != p.Root.Digest {
 		return moved(bare(p.From), p.Root.Digest, again.Root.Digest)
 	}
-	if isURL(p.From) {
-		return s.fetchURL(ctx, p, into)
-	}
-	return s.fetchTree(ctx, p.From, files, into)
+	return nil
 }
 
-// pinnedFiles reads the listing from the store, or makes it again and makes
-// sure that it is still the same. Behind an address there is one file, which
-// the lock names itself.
-func (s *Source) pinnedFiles(ctx context.Context, p mirror.Pinned, into *cas.Store) ([]bundle.File, error) {
-	if isURL(p.From) && p.File != nil {
-		return []bundle.File{*p.File}, nil
+// pinnedTree reads from the store what the tree is made of. Where the store has
+// lost that, the folder is read again.
+func (s *Source) pinnedTree(ctx context.Context, p mirror.Pinned, into *cas.Store) (*hashed, error) {
+	if p.Listing == nil {
+		return nil, unlisted(p)
 	}
-	if p.Listing == nil || isURL(p.From) {
-		return nil, problem.New("lock/malformed", "the lock has no listing for %s", p.Name).Hint("packhof plan")
+	found := &hashed{}
+	packs, err := bundle.EachTreeFile(p.Root, documentsIn(into), func(f bundle.TreeFile) error {
+		if !f.Packed() {
+			found.own = append(found.own, f.File)
+			return nil
+		}
+		found.inPacks = append(found.inPacks, f.File)
+		return nil
+	})
+	found.packs = packs
+	var rotten *cas.CorruptError
+	if isAbsent(err) || errors.As(err, &rotten) {
+		return s.hashTree(ctx, p.Kind, p.From, into)
 	}
-	document, err := into.ReadAll(p.Listing.Digest, maxListing)
-	if err == nil {
-		return decodeListing(document)
-	}
-	if !isAbsent(err) {
-		return nil, err
-	}
-	files, err := s.hashTree(ctx, p.From)
-	if err != nil {
-		return nil, err
-	}
-	if now := cas.DigestOf(encodeListing(files)); now != p.Listing.Digest {
-		return nil, moved(p.From, p.Listing.Digest, now)
-	}
-	return files, nil
+	return found, err
+}
+
+func unlisted(p mirror.Pinned) error {
+	return problem.New("lock/malformed", "the lock has no listing for %s", p.Name).Hint("packhof plan")
 }
 
 func moved(what string, locked, now cas.Digest) error {

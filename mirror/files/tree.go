@@ -50,16 +50,17 @@ func (s *Source) open(from string) (*tree, error) {
 	return t, err
 }
 
-// names lists the regular files below the folder, with slashes.
-func (t *tree) names() ([]string, error) {
+// names lists the regular files below the folder, with slashes, and their sizes.
+func (t *tree) names() ([]bundle.File, error) {
 	if t.only != "" {
 		info, err := t.root.Lstat(t.only)
 		if err != nil {
 			return nil, err
 		}
-		return []string{t.only}, t.checkRegular(t.only, fs.FileInfoToDirEntry(info))
+		size, err := t.checkRegular(t.only, fs.FileInfoToDirEntry(info))
+		return []bundle.File{{Path: t.only, Size: size}}, err
 	}
-	var names []string
+	var names []bundle.File
 	err := fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -73,8 +74,9 @@ func (t *tree) names() ([]string, error) {
 		if len(names) == maxFiles {
 			return problem.New("artifact/too-many-files", "%s has more than %d files", t.from, maxFiles).Hint("split the tree into several artifacts")
 		}
-		names = append(names, name)
-		return t.checkRegular(name, d)
+		size, err := t.checkRegular(name, d)
+		names = append(names, bundle.File{Path: name, Size: size})
+		return err
 	})
 	if err == nil && len(names) == 0 {
 		err = problem.New("artifact/empty", "%s has no files", t.from)
@@ -83,47 +85,21 @@ func (t *tree) names() ([]string, error) {
 }
 
 // checkRegular takes regular files, and links to regular files of the same
-// folder; everything else has no content that could travel.
-func (t *tree) checkRegular(name string, d fs.DirEntry) error {
+// folder; everything else has no content that could travel. It gives the size.
+func (t *tree) checkRegular(name string, d fs.DirEntry) (int64, error) {
 	info, err := d.Info()
 	if err == nil && d.Type()&fs.ModeSymlink != 0 {
 		info, err = t.root.Stat(filepath.FromSlash(name)) // refuses to leave the folder
 	}
 	if err != nil {
-		return problem.New("source/unreadable", "%s in %s cannot be read: %w", name, t.from, err).
+		return 0, problem.New("source/unreadable", "%s in %s cannot be read: %w", name, t.from, err).
 			Hint("remove it, or replace the link by the file it points to")
 	}
 	if !info.Mode().IsRegular() {
-		return problem.New("source/not-a-file", "%s in %s is neither a file nor a folder", name, t.from).
+		return 0, problem.New("source/not-a-file", "%s in %s is neither a file nor a folder", name, t.from).
 			With("found:  " + info.Mode().String()).Hint("remove it, or replace the link by the file it points to")
 	}
-	return bundle.CheckPath(name)
-}
-
-// hashTree reads every file once.
-func (s *Source) hashTree(ctx context.Context, from string) (files []bundle.File, err error) {
-	t, err := s.open(from)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, t.root.Close()) }()
-	names, err := t.names()
-	if err != nil {
-		return nil, err
-	}
-	item := s.progress.Start("hash "+from, 0)
-	files = make([]bundle.File, len(names))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU())
-	for i, name := range names {
-		group.Go(func() (err error) {
-			files[i], err = t.hash(ctx, name, item)
-			return err
-		})
-	}
-	err = group.Wait()
-	item.Done(err)
-	return files, err
+	return info.Size(), bundle.CheckPath(name)
 }
 
 func (t *tree) hash(ctx context.Context, name string, item mirror.Item) (bundle.File, error) {
@@ -218,8 +194,7 @@ func (s *Source) fetchTree(ctx context.Context, from string, files []bundle.File
 func (t *tree) store(ctx context.Context, want bundle.File, into *cas.Store, item mirror.Item) error {
 	f, err := t.root.Open(filepath.FromSlash(want.Path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return problem.New("source/moved", "%s in %s is gone since the lock was made", want.Path, t.from).
-			With("locked:  " + want.Digest.String()).Hint("packhof plan")
+		return t.gone(want)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s in %s: %w", want.Path, t.from, err)
@@ -229,12 +204,27 @@ func (t *tree) store(ctx context.Context, want bundle.File, into *cas.Store, ite
 	err = errors.Join(err, f.Close())
 	var corrupt *cas.CorruptError
 	if errors.As(err, &corrupt) {
-		return problem.New("source/moved", "%s in %s has changed since the lock was made", want.Path, t.from).
-			With(fmt.Sprintf("locked:  %s, %d bytes", want.Digest, want.Size), fmt.Sprintf("now:     %s, %d bytes or more", corrupt.Got, corrupt.GotSize)).
-			Hint("packhof plan")
+		return t.changed(want, corrupt.Got, corrupt.GotSize)
 	}
 	if err != nil {
 		return err
 	}
 	return into.SetNote(mirror.NoteSHA512, want.Digest, []byte(hex.EncodeToString(sum.Sum(nil))))
+}
+
+func (t *tree) gone(want bundle.File) error {
+	return problem.New("source/moved", "%s in %s is gone since the lock was made", want.Path, t.from).
+		With("locked:  " + want.Digest.String()).Hint("packhof plan")
+}
+
+func (t *tree) changed(want bundle.File, got cas.Digest, gotSize int64) error {
+	return problem.New("source/moved", "%s in %s has changed since the lock was made", want.Path, t.from).
+		With(fmt.Sprintf("locked:  %s, %d bytes", want.Digest, want.Size), fmt.Sprintf("now:     %s, %d bytes or more", got, gotSize)).
+		Hint("packhof plan")
+}
+
+// resized is a small file that has another size than before.
+func (t *tree) resized(name string, before, now int64) error {
+	return problem.New("source/moved", "%s in %s has changed since it was found", name, t.from).
+		With(fmt.Sprintf("before:  %d bytes", before), fmt.Sprintf("now:     %d bytes or more", now)).Hint("packhof plan")
 }

@@ -327,21 +327,3 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 		t.Errorf("stopped while it waits: %v", err)
 	}
 }
-
-func FuzzListing(f *testing.F) {
-	f.Add([]byte(cas.DigestOf(nil).Hex() + " 3 a b\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := decodeListing(b)
-		if err != nil {
-			return
-		}
-		for _, file := range list {
-			if file.Size < 0 || strings.ContainsRune(file.Path, '\n') {
-				t.Errorf("%+v", file)
-			}
-		}
-		if again, err := decodeListing(encodeListing(list)); err != nil || len(again) != len(list) {
-			t.Errorf("written and read again: %d of %d files, %v", len(again), len(list), err)
-		}
-	})
-}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
-	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/sbom/inspect"
 )
@@ -19,21 +18,6 @@ type Inspector interface {
 	// Report gives the report of a blob under one of its paths. An error
 	// says that the blob was not inspected.
 	Report(ctx context.Context, d bundle.Digest, path string) (inspect.Report, error)
-}
-
-// Reports are the reports of all content files of a bundle, by digest. They
-// are an Inspector.
-type Reports map[bundle.Digest]inspect.Report
-
-var errNotInspected = errors.New("it was not inspected")
-
-// Report implements Inspector.
-func (r Reports) Report(_ context.Context, d bundle.Digest, path string) (inspect.Report, error) {
-	report, ok := r[d]
-	if !ok {
-		return inspect.Report{}, fmt.Errorf("%s: %w", d, errNotInspected)
-	}
-	return report.Named(path), nil
 }
 
 // ReadAtCloser is opened content.
@@ -60,21 +44,23 @@ func Limits() inspect.Limits { return inspect.Limits{Total: inspect.NewTotal(mos
 // partial result would look like a whole one; so do more files than can be
 // judged (policy/too-large), before any of them is opened. What it opens is not verified
 // against its digest again; the caller's store has done so. An artifact whose
-// manifests cannot be read has no reports of its files, and State says so.
-func Inspect(ctx context.Context, b *bundle.Bundle, open Opener, limits inspect.Limits) (Reports, error) {
+// manifests cannot be read has no reports of its files, and State says so. A pack
+// that is not what its index says ends it as well (bundle/bad-pack).
+func Inspect(ctx context.Context, b *bundle.Bundle, open Opener, limits inspect.Limits) (*Reports, error) {
 	files, err := toInspect(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	reports := make(Reports, len(files))
+	reports := newReports(len(files))
+	look := &looker{ctx: ctx, bundle: b, open: open, limits: limits}
 	for _, f := range files {
-		report, err := inspectBlob(ctx, f.file, open, limits)
+		report, err := look.into(f.file)
 		if err != nil {
-			return nil, fmt.Errorf("%s %q, file %q: %w", f.of.Kind, f.of.Name, f.path, err)
+			return nil, errors.Join(fmt.Errorf("%s %q, file %q: %w", f.of.Kind, f.of.Name, f.path, err), look.close())
 		}
-		reports[f.digest] = report
+		reports.add(f.digest, report)
 	}
-	return reports, nil
+	return reports, look.close()
 }
 
 // inspectable is a file that is to be inspected, under the first of its names.
@@ -92,11 +78,16 @@ func toInspect(ctx context.Context, b *bundle.Bundle) ([]inspectable, error) {
 	for i := range m.Artifacts {
 		a := &m.Artifacts[i]
 		for _, root := range inspectedRoots(a) {
-			_, err := filesOf(ctx, b, root, func(f file) error {
+			stated := 0
+			_, err := filesOf(ctx, b, a, root, func(f file) error {
 				if !seen[f.digest] {
 					seen[f.digest] = true
 					all = append(all, inspectable{f, a})
 				}
+				if f.mayCount(a, stated) {
+					return nil
+				}
+				stated++
 				meter.files++
 				return meter.add(f.state())
 			})
@@ -121,25 +112,14 @@ func inspectedRoots(a *bundle.Artifact) []bundle.Descriptor {
 	return roots
 }
 
-func inspectBlob(ctx context.Context, f file, open Opener, limits inspect.Limits) (report inspect.Report, err error) {
-	r, size, err := open(f.digest)
-	if err != nil {
-		return report, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	if size != f.size {
-		return report, problem.New("facts/wrong-size", "the content %s in the store is not as large as the manifest says", f.digest).
-			With(fmt.Sprintf("want:  %d bytes", f.size), fmt.Sprintf("got:   %d bytes", size)).Hint("receive the bundle again")
-	}
-	return inspect.File(ctx, r, size, f.path, limits)
-}
-
 // file is one file of an artifact.
 type file struct {
 	path    string
 	digest  bundle.Digest
 	size    int64
-	badPath string // what the manifest has instead of a path that could travel
+	badPath string       // what the manifest has instead of a path that could travel
+	in      *bundle.Pack // nil for a blob of its own
+	offset  int64        // within the pack
 }
 
 // state is what can be stated of a file from its manifest alone.
@@ -151,19 +131,24 @@ func (f file) state() policy.InspectedFile {
 	return one
 }
 
-// filesOf visits the files below a manifest by the titles of its layers, and
-// then its configs. A layer without a title that could be a path goes by its
+// filesOf visits the files below a manifest by the titles of its layers, then
+// its configs, then those that lie in packs. A layer without a title that could be a path goes by its
 // digest; a config has a path that no title can have. why says that these are
 // not all. A failure of visit, or the end of ctx, ends it.
-func filesOf(ctx context.Context, b *bundle.Bundle, root bundle.Descriptor, visit func(file) error) (why string, err error) {
+func filesOf(ctx context.Context, b *bundle.Bundle, a *bundle.Artifact, root bundle.Descriptor, visit func(file) error) (why string, err error) {
 	var configs []file
-	seen, layers := map[bundle.Digest]bool{}, 0
+	seen, layers, packed := map[bundle.Digest]bool{}, 0, false
+	isTree := a.Kind.IsTree() && root.Digest == a.Root.Digest
 	err = eachManifest(ctx, b, root, func(_ bundle.OCIDescriptor, doc *bundle.OCI, unread string) error {
 		if doc == nil {
 			why = unread
 			return nil
 		}
 		for _, l := range doc.Layers {
+			if isTree && (l.MediaType == bundle.TypePack || bundle.IsPackIndex(l)) {
+				packed = true
+				continue
+			}
 			if err := visit(fileOf(l)); err != nil {
 				return err
 			}
@@ -185,6 +170,9 @@ func filesOf(ctx context.Context, b *bundle.Bundle, root bundle.Descriptor, visi
 		if err := visit(c); err != nil {
 			return why, err
 		}
+	}
+	if packed && why == "" {
+		return packedFilesOf(ctx, b, root, visit)
 	}
 	return why, nil
 }
@@ -211,7 +199,7 @@ const (
 
 func (a *artifact) inspection(ctx context.Context) (policy.Inspection, error) {
 	if !a.Kind.IsTree() {
-		return policy.Inspection{Status: notApplicable, Reason: "it is not made of plain files; its SBOM describes it", Files: []policy.InspectedFile{}}, nil
+		return policy.Inspection{Status: notApplicable, Reason: "it is not made of plain files; its SBOM describes it", Files: []policy.InspectedFile{}, Counted: []policy.CountedFiles{}}, nil
 	}
 	return a.inspectionOf(ctx, a.Artifact.Root)
 }
@@ -220,7 +208,8 @@ func (a *artifact) inspection(ctx context.Context) (policy.Inspection, error) {
 func (a *artifact) inspectionOf(ctx context.Context, root bundle.Descriptor) (policy.Inspection, error) {
 	stated := policy.Inspection{Status: inspectionDone, Files: []policy.InspectedFile{}}
 	unread := "" // why the first of its files was not inspected
-	why, err := filesOf(ctx, a.Bundle, root, func(f file) error {
+	counted := counter{}
+	why, err := filesOf(ctx, a.Bundle, a.Artifact, root, func(f file) error {
 		one, err := a.inspected(ctx, f)
 		if err != nil {
 			return err
@@ -228,10 +217,14 @@ func (a *artifact) inspectionOf(ctx context.Context, root bundle.Descriptor) (po
 		if one.Format == "" && unread == "" {
 			unread = one.Reason
 		}
+		if f.mayCount(a.Artifact, len(stated.Files)) && unremarkable(one) {
+			return counted.add(one, a.meter)
+		}
 		a.meter.files++
 		stated.Files = append(stated.Files, one)
 		return a.meter.add(one)
 	})
+	stated.Counted = counted.sorted()
 	switch {
 	case err != nil:
 		return stated, err

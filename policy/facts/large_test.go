@@ -121,8 +121,8 @@ func TestManyFilesTakeLittleMemory(t *testing.T) {
 	s, content := largeTree(t, "data/", manyFiles, manyFiles, 1)
 	wantLittle(t, "inspection", func() {
 		reports, err := facts.Inspect(t.Context(), s.Bundle, content.open, limits())
-		if err != nil || len(reports) != manyFiles {
-			t.Fatalf("%d reports, %v", len(reports), err)
+		if err != nil || reports.Len() != manyFiles {
+			t.Fatalf("%d reports, %v", reports.Len(), err)
 		}
 		s.Inspection = reports
 	})

@@ -71,14 +71,14 @@ func TestReferrersAreStatedWithWhatTheyHold(t *testing.T) {
 	}
 	bom := string(f.Content[*sbom.Document])
 	want := []policy.Referrer{
-		{Digest: sbom.Referrer.String(), Kind: "sbom", Inspection: policy.Inspection{Status: "done", Files: []policy.InspectedFile{file("", bom, "json")}},
+		{Digest: sbom.Referrer.String(), Kind: "sbom", Inspection: policy.Inspection{Counted: []policy.CountedFiles{}, Status: "done", Files: []policy.InspectedFile{file("", bom, "json")}},
 			Untrusted: policy.ReferrerUntrusted{ArtifactType: a.Referrers[0].Descriptor.ArtifactType}},
-		{Digest: signature.Digest.String(), Kind: "signature", Inspection: policy.Inspection{Status: "done", Files: []policy.InspectedFile{file("", `{"a":1}`, "json")}},
+		{Digest: signature.Digest.String(), Kind: "signature", Inspection: policy.Inspection{Counted: []policy.CountedFiles{}, Status: "done", Files: []policy.InspectedFile{file("", `{"a":1}`, "json")}},
 			Untrusted: policy.ReferrerUntrusted{ArtifactType: typeSignature}},
-		{Digest: strange.Digest.String(), Kind: "other", Inspection: policy.Inspection{Status: "done", Files: []policy.InspectedFile{
+		{Digest: strange.Digest.String(), Kind: "other", Inspection: policy.Inspection{Counted: []policy.CountedFiles{}, Status: "done", Files: []policy.InspectedFile{
 			file("", "text", "text"), file("/config/"+cas.DigestOf(evil).Short(), string(evil), "pickle")}},
 			Untrusted: policy.ReferrerUntrusted{ArtifactType: typeStrange}},
-		{Digest: empty.Digest.String(), Kind: "other", Inspection: policy.Inspection{Status: "failed", Reason: "it has no files", Files: []policy.InspectedFile{}},
+		{Digest: empty.Digest.String(), Kind: "other", Inspection: policy.Inspection{Counted: []policy.CountedFiles{}, Status: "failed", Reason: "it has no files", Files: []policy.InspectedFile{}},
 			Untrusted: policy.ReferrerUntrusted{ArtifactType: typeStrange}},
 	}
 	for i := range want {

@@ -46,7 +46,7 @@ image := object.union(artifact("image", "a1"), {
 		"reason": "",
 		"configs": [image_config],
 	},
-	"inspection": {"status": "not-applicable", "reason": "layers are described by the SBOM", "files": []},
+	"inspection": {"status": "not-applicable", "reason": "layers are described by the SBOM", "files": [], "counted": []},
 	"platforms": ["linux/amd64"],
 })
 
@@ -67,7 +67,7 @@ model := object.union(artifact("model", "c1"), {"inspection": inspected([file("m
 
 files := object.union(artifact("files", "d1"), {"inspection": inspected([file("tool.sh", "script")])})
 
-inspected(list) := {"status": "done", "reason": "", "files": list}
+inspected(list) := {"status": "done", "reason": "", "files": list, "counted": []}
 
 file(path, format) := {
 	"path": path,
@@ -104,7 +104,7 @@ artifact(kind, byte) := {
 	"destinations": [],
 	"change": {"state": "new", "fromVersion": "", "fromDigest": ""},
 	"image": {"status": "not-applicable", "reason": "", "configs": []},
-	"inspection": {"status": "pending", "reason": "not yet", "files": []},
+	"inspection": {"status": "pending", "reason": "not yet", "files": [], "counted": []},
 	"sbom": [sbom(digest(byte))],
 	"signatures": [],
 	"referrers": [],
