@@ -11,11 +11,12 @@ import (
 const (
 	ReadsControl   = "control"   // bundles of that kind
 	ReadsAnswers   = "answers"   // answers to requests
+	ReadsPacks     = "packs"     // trees whose small files lie in packs
 	ReadsWithdraws = "withdraws" // digests that are withdrawn
 )
 
 // Reads is what this program reads.
-func Reads() []string { return []string{FormatV1, ReadsAnswers, ReadsControl, ReadsWithdraws} }
+func Reads() []string { return []string{FormatV1, ReadsAnswers, ReadsControl, ReadsPacks, ReadsWithdraws} }
 
 // Needs is what a reader of this manifest has to state that it reads.
 func (m *Manifest) Needs() []string {
@@ -29,6 +30,27 @@ func (m *Manifest) Needs() []string {
 		}
 	}
 	return needs
+}
+
+// ContentNeeds is what a reader has to state besides, because of what the
+// artifacts of the manifest are; content gives their manifests.
+func ContentNeeds(m *Manifest, content Content) ([]string, error) {
+	packed := false
+	read := func(d OCIDescriptor) ([]byte, error) { return readBlob(content, d.Digest, d.Size, MaxOCIManifestSize) }
+	for _, a := range m.Artifacts {
+		root := OCIDescriptor{MediaType: a.Root.MediaType, Digest: a.Root.Digest, Size: a.Root.Size}
+		err := Walk(root, read, func(d OCIDescriptor, _ Role) error {
+			packed = packed || IsPackIndex(d)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !packed {
+		return nil, nil
+	}
+	return []string{ReadsPacks}, nil
 }
 
 // Unread lists what is needed and not stated to be read.

@@ -103,6 +103,9 @@ func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) 
 	if err := e.prove(head); err != nil {
 		return err
 	}
+	if err := e.isRead(l, head.Manifest); err != nil {
+		return err
+	}
 	set, err := e.planSet(head, dir, l)
 	if err != nil {
 		return err
@@ -118,6 +121,19 @@ func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) 
 		return err
 	}
 	return e.write(ctx, set, dir, s)
+}
+
+// isRead makes sure that every gate reads what the artifacts turned out to be.
+func (e *Exporter) isRead(l *Lock, manifest []byte) error {
+	m, err := bundle.ParseManifestUnsafe(manifest) // our own
+	if err != nil {
+		return err
+	}
+	needs, err := bundle.ContentNeeds(m, bundle.StoreContent(e.Store))
+	if err != nil {
+		return err
+	}
+	return e.Gates.Read(l.Audience, needs...)
 }
 
 // check finds what would make all the work useless, before any of it.

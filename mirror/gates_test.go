@@ -139,8 +139,8 @@ func TestGateThatReadsLess(t *testing.T) {
 	if err := y.gates(t).Read(audience, bundle.ReadsControl); err != nil {
 		t.Errorf("enrolled anew: %v", err)
 	}
-	wantCode(t, "what nobody reads", y.gates(t).Read(audience, "packs"), "receipt/old-gate")
-	wantCode(t, "a gate that nobody knows", y.gates(t).Read([]string{"gate-zzzzbbbbccccdddd"}, "packs"), "receipt/old-gate")
+	wantCode(t, "what nobody reads", y.gates(t).Read(audience, "pigeons"), "receipt/old-gate")
+	wantCode(t, "a gate that nobody knows", y.gates(t).Read([]string{"gate-zzzzbbbbccccdddd"}, bundle.ReadsPacks), "receipt/old-gate")
 }
 
 func TestOldGateStopsPlanAndExport(t *testing.T) {
