@@ -126,6 +126,7 @@ func (l *lab) steady(text string) string {
 		{`os:[\w.-]+`, "os:<user>"},
 		{`(?m)^packhof-gate: error: \S+ brought`, "packhof-gate: error: <user> brought"},
 		{`at byte [1-9]\d+`, "at byte <n>"},
+		{`from byte [1-9]\d+ on`, "from byte <n> on"},
 		{`(?m)^  ([a-z]+ ){7}[a-z]+$`, "  <words>"},
 		{`(free|need|wanted|have):( +)[\d.]+ \w+`, "$1:$2<size>"},
 	}...)
