@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/mirror"
@@ -169,31 +170,8 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, releaseTarget()) }()
-	e := &mirror.Exporter{Warn: p.warn, Store: store, Dir: filepath.Dir(p.file), Now: p.app.Now(), AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback, Volumes: o.volumes, VolumeSizes: sizes}
-	if e.Trust, err = p.trust(); err != nil {
-		return err
-	}
-	if e.Ledger, err = mirror.OpenLedger(p.ledgerPath(), p.spec.Channel); err != nil {
-		return err
-	}
-	if e.Gates, err = mirror.ReadGates(p.path(p.spec.Trust), e.Trust, e.Now); err != nil {
-		return err
-	}
-	lock, err := p.lockFor(e, o)
+	e, lock, err := p.exporter(store, sizes, o)
 	if err != nil {
-		return err
-	}
-	if o.encrypt.isAsked() {
-		if e.Recipients, err = mirror.Recipients(o.encrypt.names(lock.Audience), lock.Audience, e.Trust.Trust.Root()); err != nil {
-			return err
-		}
-	}
-	if e.Since, err = mirror.ReadReceipts(o.since, e.Trust, e.Now); err != nil {
-		return err
-	}
-	if o.noScan {
-		e.NoScan = "not asked for: exported with --no-scan"
-	} else if e.Scanner, err = p.scanner(store); err != nil {
 		return err
 	}
 	if e.Signer, err = p.signer(c.Context()); err != nil {
@@ -217,6 +195,41 @@ func runExport(p *project, c *cobra.Command, o exportOptions) (err error) {
 		return err
 	}
 	return p.printSummary(summary)
+}
+
+// exporter prepares an export, all but who signs and whom it shows progress to,
+// and reads the lock that it is of.
+func (p *project) exporter(store *cas.Store, sizes []int64, o exportOptions) (e *mirror.Exporter, lock *mirror.Lock, err error) {
+	e = &mirror.Exporter{
+		Warn: p.warn, Store: store, Dir: filepath.Dir(p.file), Now: p.app.Now(),
+		AllowIncomplete: o.allowIncomplete, NoReadback: o.noReadback, Volumes: o.volumes, VolumeSizes: sizes,
+	}
+	if e.Trust, err = p.trust(); err != nil {
+		return nil, nil, err
+	}
+	if e.Ledger, err = mirror.OpenLedger(p.ledgerPath(), p.spec.Channel); err != nil {
+		return nil, nil, err
+	}
+	if e.Gates, err = mirror.ReadGates(p.path(p.spec.Trust), e.Trust, e.Now); err != nil {
+		return nil, nil, err
+	}
+	if lock, err = p.lockFor(e, o); err != nil {
+		return nil, nil, err
+	}
+	if o.encrypt.isAsked() {
+		if e.Recipients, err = mirror.Recipients(o.encrypt.names(lock.Audience), lock.Audience, e.Trust.Trust.Root()); err != nil {
+			return nil, nil, err
+		}
+	}
+	if e.Since, err = mirror.ReadReceipts(o.since, e.Trust, e.Now); err != nil {
+		return nil, nil, err
+	}
+	if o.noScan {
+		e.NoScan = "not asked for: exported with --no-scan"
+	} else if e.Scanner, err = p.scanner(store); err != nil {
+		return nil, nil, err
+	}
+	return e, lock, nil
 }
 
 // keepReceipts keeps the receipts that an export went by. That a newer one is
