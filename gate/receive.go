@@ -412,7 +412,7 @@ func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.
 		return false, nil, err
 	}
 	if err := b.CopyTo(ctx, g.store, bundle.CopyOptions{
-		Observe: observer(observe, id, "copy", m.Totals.Bytes), Proving: lateObserver(observe, id, "prove", m.Totals.Bytes), Known: g.begun.begin(b.Digest(), g.store),
+		Observe: observer(observe, id, "copy", m.Totals.Bytes-bytesOf(b.Lacks())), Proving: lateObserver(observe, id, "prove", m.Totals.Bytes), Known: g.begun.begin(b.Digest(), g.store),
 	}); err != nil {
 		return false, nil, g.copyFailed(ctx, by, r, b, file, err)
 	}

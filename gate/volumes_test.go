@@ -284,3 +284,22 @@ func TestPreviewOfAVolume(t *testing.T) {
 		t.Errorf("a folder was received: %v", err)
 	}
 }
+
+// TestProgressIsThatOfTheMedium: copying one of several volumes counts what it
+// holds, and comes to its end.
+func TestProgressIsThatOfTheMedium(t *testing.T) {
+	l := newLab(t)
+	_, paths := inVolumes(t, l)
+	var last gate.Progress
+	c, err := l.gate.Receive(t.Context(), operator, paths[1], func(p gate.Progress) {
+		if p.Phase == "copy" {
+			last = p
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Done != last.Total || last.Total <= 0 || last.Total >= c.Size {
+		t.Errorf("copied %d of %d bytes, from one volume of a bundle of %d", last.Done, last.Total, c.Size)
+	}
+}
