@@ -17,15 +17,14 @@ import (
 )
 
 type bench struct {
-	ctx    context.Context
-	dir    string
-	write  string
-	rounds int
-	// parcelOnly leaves out all but writing, checking and resuming a volume.
-	parcelOnly bool
-	packhof    string
-	registry   *testkit.Registry
-	results    []result
+	ctx      context.Context
+	dir      string
+	write    string
+	rounds   int
+	only     string // the one of the three subjects to measure; "" for all
+	packhof  string
+	registry *testkit.Registry
+	results  []result
 }
 
 // result is a line of the table.
@@ -50,14 +49,26 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	parts := []func() error{b.upstream, b.export, b.verify, b.parcel, b.inward, b.packs}
-	if b.parcelOnly {
-		parts = []func() error{b.parcel}
+	subjects := []struct {
+		name  string
+		parts []func() error
+	}{
+		{"images", []func() error{b.upstream, b.export, b.verify, b.inward}},
+		{"volumes", []func() error{b.parcel}},
+		{"packs", []func() error{b.packs}},
 	}
-	for _, part := range parts {
-		if err := part(); err != nil {
-			return err
+	for _, s := range subjects {
+		if b.only != "" && b.only != s.name {
+			continue
 		}
+		for _, part := range s.parts {
+			if err := part(); err != nil {
+				return err
+			}
+		}
+	}
+	if b.results == nil {
+		return fmt.Errorf("there is nothing called %q to measure: images, volumes, packs", b.only)
 	}
 	fmt.Println()
 	fmt.Print(b.table())

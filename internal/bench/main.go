@@ -19,9 +19,9 @@ func main() {
 	flag.StringVar(&b.dir, "dir", "build/bench", "folder to work in; it is emptied first and afterwards")
 	flag.StringVar(&b.write, "write", "", "Markdown `file` whose table is replaced")
 	flag.IntVar(&b.rounds, "rounds", 3, "how often each thing is done; the median counts")
-	flag.BoolVar(&b.parcelOnly, "parcel", false, "measure only writing, checking and resuming a volume; the page is left alone")
+	flag.StringVar(&b.only, "only", "", "measure only images, volumes or packs; the page is left alone")
 	flag.Parse()
-	if b.parcelOnly {
+	if b.only != "" {
 		b.write = ""
 	}
 	if err := b.run(); err != nil {
