@@ -92,7 +92,7 @@ func (r *receiver) pass() error {
 		if _, seen := r.done[found.volumes[i].mark]; seen {
 			continue
 		}
-		again, err := r.take(found.volumes[i])
+		again, err := r.take(found.volumes[i], len(found.volumes) > 1)
 		if err != nil {
 			return err
 		}
@@ -106,15 +106,16 @@ func (r *receiver) pass() error {
 // codePiecesWrong says that volumes which are each sound make a wrong blob.
 const codePiecesWrong = "volume/pieces-wrong"
 
-// take has the gate receive one volume. again tells that it begins anew.
-func (r *receiver) take(v volumeAt) (again bool, err error) {
+// take has the gate receive one volume, the only one here or one of several.
+// again tells that it begins anew.
+func (r *receiver) take(v volumeAt, several bool) (again bool, err error) {
 	received, err := r.site.work(r.command, r.api, "cases", pathBody{v.path})
 	r.done[v.mark] = err == nil
 	if received != nil {
 		r.last = received
 	}
 	switch {
-	case err != nil && !isPassing(err):
+	case err != nil && !isPassing(err) && !(several && isOfVolume(err)):
 		return false, err
 	case err != nil && r.wait && cli.CodeOf(err) == codePiecesWrong:
 		return true, r.anew(err)
@@ -156,6 +157,13 @@ func isPassing(err error) bool {
 		return true
 	}
 	return false
+}
+
+// isOfVolume tells what a volume brings about itself: nobody has signed that, so
+// that it says nothing about the volumes beside it.
+func isOfVolume(err error) bool {
+	group, _, _ := strings.Cut(cli.CodeOf(err), "/")
+	return group == "volume" || group == "format" || group == "signing"
 }
 
 // hasMore tells whether there is something new at the named places.

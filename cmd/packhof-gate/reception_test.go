@@ -64,6 +64,34 @@ func TestSeveralBundlesOnAMedium(t *testing.T) {
 	}
 }
 
+// A volume that says nonsense of itself, or brings a signature that is none,
+// costs only itself, wherever it stands among the others.
+func TestOneForgedVolumeAmongGoodOnes(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.Write("notes/numbers.txt", strings.Repeat("0123456789abcdef", 12_000))
+	l.Mkdir("set")
+	l.mustPackhof("plan")
+	l.mustPackhof("export", "--no-scan", "--to", "set", "--volume-size", "64KiB")
+	for name, forge := range map[string]func(l *lab, file string){
+		"another format": func(l *lab, file string) { l.FlipInTar(file, "volume.json", "packhof.volume/v1", "packhof.volume/v9") },
+		"no signature":   func(l *lab, file string) { l.FlipInTar(file, "signatures/", "messageSignature", "massageSignature") },
+	} {
+		for _, place := range []string{"set/0.tar", "set/z.tar"} {
+			t.Run(name+" "+place, func(t *testing.T) {
+				t.Parallel()
+				l := l.clone(t)
+				l.Write(place, l.Read("set/plant-1-000001.v0002.tar"))
+				forge(l, place)
+				o := l.run("receive", "set")
+				if c := l.cases()[0]; o.Exit != 0 || c.State != gate.Awaiting {
+					t.Errorf("exit %d, the case is %s\n%s", o.Exit, c.State, o.Stderr)
+				}
+			})
+		}
+	}
+}
+
 // TestTheWorst decides about the exit code.
 func TestTheWorst(t *testing.T) {
 	s := &severalError{site: receiverAt(t, nil, gate.Lacking{}).site, of: 3}

@@ -30,7 +30,7 @@ type reshipOptions struct {
 
 func (o *reshipOptions) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.to, "to", ".", "`folder` to write to")
-	c.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root, where signatures beside the volumes differ; packhof.yaml names it otherwise")
+	c.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root, for signatures that differ")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	c.Flags().BoolVar(&o.noReadback, "no-readback", false, "do not read the volumes back from the medium")
 	o.encrypt.flags(c.Flags())

@@ -24,7 +24,7 @@ type encryptOptions struct {
 func (o *encryptOptions) flags(flags *pflag.FlagSet) {
 	o.set = flags
 	flags.BoolVar(&o.all, "encrypt", false, "encrypt to every gate that the bundle is meant for")
-	flags.StringArrayVar(&o.to, "encrypt-to", nil, "encrypt to a `gate` of the trust root, or an age recipient (age1…); several times for more")
+	flags.StringArrayVar(&o.to, "encrypt-to", nil, "encrypt to this `gate`, or age recipient (age1…); repeatable")
 }
 
 // isAsked tells whether somebody said anything about encryption.
@@ -74,7 +74,7 @@ func (o *encryptOptions) recipients(p *project, sealed *bundle.Sealed) ([]agefil
 
 // identityFlag adds --identity, with which encrypted volumes are opened.
 func identityFlag(flags *pflag.FlagSet, files *[]string) {
-	flags.StringArrayVar(files, "identity", nil, "`file` with a private age key, to open encrypted volumes with; several times for more")
+	flags.StringArrayVar(files, "identity", nil, "`file` with a private age key, for encrypted volumes; repeatable")
 }
 
 // openerOf opens encrypted volumes with the identities in files.
