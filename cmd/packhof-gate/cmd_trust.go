@@ -164,7 +164,8 @@ func (s *site) trustTable(w io.Writer, t *gate.TrustStatus) {
 	for _, r := range t.Roles {
 		rows = append(rows, []string{r.Role, s.say("{n} of {all}", "n", r.Threshold, "all", len(r.Keys)), strings.Join(s.keys(r.Keys), ", ")})
 	}
-	rows = append(rows, []string{}, s.heads("CHANNEL", "SERIAL", "MISSING", "GIVEN UP"))
+	cli.Table(w, rows)
+	rows = [][]string{{}, s.heads("CHANNEL", "SERIAL", "MISSING", "GIVEN UP")}
 	for _, c := range t.Channels {
 		rows = append(rows, []string{c.Name, s.position(c.Epoch, c.Serial), s.serials(c.Missing), s.serials(c.Abandoned)})
 	}

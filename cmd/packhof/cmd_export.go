@@ -104,7 +104,7 @@ goes out as that set did, whose id the export printed.`,
 	flags := c.Flags()
 	flags.StringVar(&o.to, "to", ".", "`folder` to write to, such as /media/usb")
 	flags.Int64Var(&o.serial, "serial", 0, "`number` of the serial; default: the last one that was sealed")
-	flags.StringVar(&o.set, "set", "", "beginning of the `id` of a set that went out, to write that one again")
+	flags.StringVar(&o.set, "set", "", "write the set again whose `id` begins like this")
 	flags.IntSliceVar(&o.volumes, "volume", nil, "`number` of a volume to write; default: all of them")
 	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file; default: as the last time")
 	o.partFlags(flags)
@@ -332,10 +332,6 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		p.warn(fmt.Sprintf("left out %s: %s", omitted.Name, omitted.Reason), nil)
 	}
 	return p.app.Print("Export", s, func(w io.Writer) {
-		next := s.Path
-		for _, v := range s.Volumes[1:] {
-			next += " " + v.Path
-		}
 		if len(s.Volumes) == 1 {
 			fmt.Fprintf(w, "wrote %s  (%s, %s, %s)\n", s.Path, cli.Bytes(s.Bytes), carried(s.Artifacts, s.Documents), cli.Count(int(s.Blobs), "blob"))
 		} else {
@@ -355,7 +351,7 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		if s.Resealed && len(s.Recipients) > 0 {
 			state = "sealed before; the same bundle, encrypted anew (to send what has changed since: packhof plan)"
 		}
-		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nset %s\nnext:  %s %s\n", s.Serial, s.Channel, state, s.Manifest, s.Set.Short(), nextCommand(s), next)
+		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nset %s\nnext:  %s %s\n", s.Serial, s.Channel, state, s.Manifest, s.Set.Short(), nextCommand(s), whereWritten(s))
 	})
 }
 
@@ -366,4 +362,21 @@ func nextCommand(s *mirror.Summary) string {
 		return "at the gate,  packhof-gate receive"
 	}
 	return "packhof verify"
+}
+
+// whereWritten names what was written as short as a command can take it: the
+// folder, where no other bundle is in it.
+func whereWritten(s *mirror.Summary) string {
+	if len(s.Volumes) == 1 {
+		return s.Path
+	}
+	dir, paths := filepath.Dir(s.Path), []string{}
+	for _, v := range s.Volumes {
+		paths = append(paths, v.Path)
+	}
+	there, err := filepath.Glob(filepath.Join(dir, "*"+filepath.Ext(s.Path)))
+	if err == nil && len(there) == len(paths) {
+		return dir
+	}
+	return strings.Join(paths, " ")
 }
