@@ -112,7 +112,7 @@ func (g *Gate) checkAudience(m *bundle.Manifest) error {
 	}
 	return problem.New("audience/other", "the bundle is meant for another gate").
 		With("for:   "+strings.Join(m.Audience, ", "), "here:  "+g.id).
-		Hint("ask the sender to add this gate: packhof trust add-gate enrol.json")
+		Hint("bring it to the gate that it is meant for, or ask the sender to add this gate: packhof trust add-gate enrol.json")
 }
 
 // checkExpiry refuses what the floor proves to be too old. What only the clock

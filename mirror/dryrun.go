@@ -43,7 +43,7 @@ func (e *Exporter) DryRun(ctx context.Context, l *Lock, dir string) (*DryRun, er
 	}
 	d := &DryRun{
 		Channel: l.Channel, Serial: l.Serial, Path: filepath.Join(dir, name), Artifacts: len(l.Artifacts), Documents: len(l.Documents),
-		Volumes: []bundle.Written{}, Complete: e.Want == nil && len(e.Since) == 0, Sizes: e.VolumeSizes, Recipients: textsOf(e.Recipients),
+		Volumes: []bundle.Written{}, Complete: e.Want == nil && len(e.Since) == 0 && (e.Again == nil || e.Again.Pieces == nil), Sizes: e.VolumeSizes, Recipients: textsOf(e.Recipients),
 	}
 	for _, p := range l.Artifacts {
 		d.Bytes += p.Bytes

@@ -32,6 +32,7 @@ type Exporter struct {
 	NoReadback      bool
 	Since           []*bundle.Receipt   // bring only what these gates have not
 	Want            *bundle.Want        // bring only what it asks for
+	Again           *Shipped            // write the set again that went out like this; instead of Since and Want
 	Volumes         []int               // write only these volumes of the set; none for all
 	VolumeSizes     []int64             // largest sizes of the volumes, as bundle.SetOptions.Limits; none for one volume
 	Recipients      []agefile.Recipient // whom the volumes are encrypted to, as Recipients gives them; none for volumes in the clear
@@ -39,6 +40,8 @@ type Exporter struct {
 	// Warn is told of what is worth knowing and no error, with evidence; nil
 	// tells nobody.
 	Warn func(what string, evidence []string)
+
+	pieces []bundle.Piece // that the planned set brings; nil for all content
 }
 
 // Summary is what an export did.
@@ -117,7 +120,7 @@ func (e *Exporter) export(ctx context.Context, l *Lock, dir string, s *Summary) 
 	if err := e.seal(l, head.Digest()); err != nil {
 		return err
 	}
-	if err := e.remember(ctx, l, head.Digest()); err != nil {
+	if err := e.remember(ctx, l, set); err != nil {
 		return err
 	}
 	return e.write(ctx, set, dir, s)

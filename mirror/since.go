@@ -10,8 +10,11 @@ import (
 )
 
 // only is the content that this set has to bring: all of it (nil), what a want
-// list asks for, or what receipts do not say is there.
+// list asks for, what receipts do not say is there, or what it brought before.
 func (e *Exporter) only(manifest []byte) ([]bundle.Piece, error) {
+	if e.Again != nil {
+		return e.Again.Pieces, nil
+	}
 	if e.Want == nil && len(e.Since) == 0 {
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,4 +178,56 @@ func TestSealedLocks(t *testing.T) {
 	remove(t, y.store.Path(entry.Lock))
 	_, _, err = mirror.SealedLock(y.store, y.ledger(t), 1, 1)
 	wantCode(t, fmt.Sprintf("the lock %s", entry.Lock.Short()), err, "serial/lock-lost")
+}
+
+// TestSetsAreRemembered: a set that brings a part is sent again by its id, and
+// does not count as the last time where all of it went out.
+func TestSetsAreRemembered(t *testing.T) {
+	y := newYard(t)
+	y.shelf.trees["a"]["large.bin"] = testkit.Bytes("large", 200_000)
+	l := y.plan(t)
+	recipients, err := mirror.Recipients([]string{"age168lzr602ae8gugh93hy0n2a66nx4yftn882c2gzuzcacgjeleqgs4x63ar"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := y.exporter(t)
+	e.VolumeSizes = []int64{90_000}
+	whole, _ := exportWith(t, e, l)
+	raw, err := y.store.ReadAll(whole.Manifest, bundle.MaxManifestSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, _ := manifest(t, raw).Blob(cas.DigestOf(testkit.Bytes("large", 200_000)))
+	e = y.exporter(t)
+	e.VolumeSizes, e.Recipients = []int64{120_000}, recipients
+	e.Want = &bundle.Want{Gate: testkit.GateID, Channel: channel, Epoch: 1, Serial: 1, Manifest: whole.Manifest, Pieces: []bundle.Piece{{Blob: large.Digest, Length: large.Size}}}
+	part, err := e.Export(t.Context(), l, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last, err := mirror.SealedLock(y.store, y.ledger(t), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(last.Sizes, []int64{90_000}) || len(last.Recipients) != 0 {
+		t.Errorf("all of it last went out in %v to %v, want the sizes of the whole set, in the clear", last.Sizes, last.Recipients)
+	}
+	_, shipped, err := mirror.FindSet(y.store, y.ledger(t), part.Set.Short())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := y.exporter(t)
+	again.Again, again.VolumeSizes, again.Recipients = &shipped, shipped.Sizes, shipped.Recipients
+	sent, err := again.Export(t.Context(), l, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent.Set != part.Set || sent.Complete || len(sent.Recipients) != 1 {
+		t.Errorf("sent again: %+v, want the set %s, encrypted", sent, part.Set.Short())
+	}
+	again.VolumeSizes = []int64{90_000}
+	_, err = again.Export(t.Context(), l, t.TempDir())
+	wantCode(t, "in other sizes", err, "volume/no-such-set")
+	_, _, err = mirror.FindSet(y.store, y.ledger(t), "")
+	wantCode(t, "no id", err, "volume/no-such-set")
 }

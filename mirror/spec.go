@@ -142,13 +142,7 @@ func (a *ArtifactSpec) validate(path string, wrong *problem.Fields) {
 		wrong.Add(path, fmt.Sprintf("exactly one of image, dir, file and url is needed, got %d", len(given)), "say where the artifact comes from, once")
 		return
 	}
-	allowed := []bundle.Kind{bundle.Model, bundle.Dataset, bundle.Files}
-	if a.Image != "" {
-		allowed = []bundle.Kind{bundle.Image}
-	}
-	if !slices.Contains(allowed, a.Kind) {
-		wrong.Add(path+".kind", fmt.Sprintf("a %s cannot come from %s", a.Kind, given[0]), fmt.Sprintf("write  kind: %s", allowed[len(allowed)-1]))
-	}
+	a.validateKind(path+".kind", given[0], wrong)
 	if a.Image == "" {
 		a.validateNames(path, wrong)
 	}
@@ -156,6 +150,26 @@ func (a *ArtifactSpec) validate(path string, wrong *problem.Fields) {
 		wrong.Add(path, "an address stands where a path belongs", "write it as  url:")
 	}
 	a.validateURL(path, wrong)
+}
+
+// validateKind tells a word that is no kind from one that does not go with the
+// place that the artifact comes from.
+func (a *ArtifactSpec) validateKind(path, from string, wrong *problem.Fields) {
+	names := []string{string(bundle.Image), string(bundle.Model), string(bundle.Dataset), string(bundle.Files)}
+	if !slices.Contains(names, string(a.Kind)) {
+		fix := "write one of " + strings.Join(names, ", ")
+		if near := config.Nearest(string(a.Kind), names); near != "" {
+			fix = fmt.Sprintf("did you mean %q?", near)
+		}
+		wrong.Add(path, fmt.Sprintf("there is no kind %.60q", a.Kind), fix)
+		return
+	}
+	switch isImage := a.Image != ""; {
+	case isImage && a.Kind != bundle.Image:
+		wrong.Add(path, fmt.Sprintf("a %s cannot come from %s", a.Kind, from), "write  kind: image")
+	case !isImage && a.Kind == bundle.Image:
+		wrong.Add(path, "an image cannot come from "+from, "write  kind: files")
+	}
 }
 
 // validateNames is about what only an image need not say.

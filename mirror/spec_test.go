@@ -86,6 +86,24 @@ func TestSpecFindsTheField(t *testing.T) {
 	}
 }
 
+// TestUnknownKinds: a word that is no kind is told from a kind in the wrong
+// place, and the one that was meant is named.
+func TestUnknownKinds(t *testing.T) {
+	for kind, c := range map[bundle.Kind]struct{ what, fix string }{
+		"datset":     {`there is no kind "datset"`, `did you mean "dataset"?`},
+		"Files":      {`there is no kind "Files"`, `did you mean "files"?`},
+		"spacecraft": {`there is no kind "spacecraft"`, "write one of image, model, dataset, files"},
+		"image":      {"an image cannot come from dir", "write  kind: files"},
+	} {
+		s := goodSpec()
+		s.Artifacts[1].Kind = kind
+		field, ok := errors.AsType[*problem.FieldError](s.Validate())
+		if !ok || field.What != c.what || field.Fix != c.fix {
+			t.Errorf("%s: %+v, want %q and %q", kind, field, c.what, c.fix)
+		}
+	}
+}
+
 func TestRequests(t *testing.T) {
 	s := goodSpec()
 	for i, want := range []struct{ source, from string }{{"oci", "debian:12"}, {"files", "d"}, {"files", "https://example.com/f"}} {

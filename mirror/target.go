@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // planSet settles the volumes of an export, and makes sure that nothing else
@@ -13,13 +14,18 @@ func (e *Exporter) planSet(head bundle.Head, dir string, l *Lock) (*bundle.SetPl
 	if err != nil {
 		return nil, err
 	}
+	e.pieces = only
 	set, err := bundle.PlanSet(head, bundle.SetOptions{Limits: e.VolumeSizes, Only: only, Recipients: e.Recipients})
 	if err != nil {
 		return nil, err
 	}
+	if e.Again != nil && e.Again.Set != set.ID() {
+		return nil, problem.New("volume/no-such-set", "the set %s cannot be made again: another comes of it now", e.Again.Set.Short()).
+			With("was:  "+e.Again.Set.String(), "now:  "+set.ID().String()).Hint("leave --set out to send all of the serial")
+	}
 	numbers, err := set.Numbers(e.Volumes)
 	if err != nil {
-		return nil, err
+		return nil, e.withSets(err, head.Digest())
 	}
 	paths := set.Paths(dir)
 	for _, n := range numbers {

@@ -91,11 +91,7 @@ func (l *Words) Evidence(lines []string) []string {
 	if l.code != "de" {
 		return lines
 	}
-	german := make([]string, len(lines))
-	for i, line := range lines {
-		german[i] = cli.GermanEvidence(line)
-	}
-	return german
+	return cli.GermanEvidence(lines)
 }
 
 // Word gives the word for a value of a fixed set, such as a state.

@@ -143,7 +143,9 @@ func (d *previewDocument) genuineText(s *site) string {
 	text := s.say("no")
 	switch {
 	case !d.Gate:
-		return s.say("unknown: there is no gate here, this is what the bundle says of itself")
+		return s.say("not checked: there is no gate here, this is what the bundle says of itself")
+	case d.Problem != nil && d.Problem.Code == "trust/not-initialised": // nobody has looked
+		return s.say("not checked: no trust root yet; next:  packhof-gate trust init root-1.json")
 	case d.Genuine:
 		text = s.say("yes: signed by {signers}; {needed} needed", "signers", s.owners(d.Signers), "needed", d.Threshold)
 	}

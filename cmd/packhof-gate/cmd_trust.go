@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
@@ -84,13 +85,27 @@ func runTrustInit(s *site, c *cobra.Command, rootPath, listPath, fingerprint str
 			return err
 		}
 	}
-	if _, err := signing.ParseRoot(root); err != nil {
-		return fmt.Errorf("%s: %w", rootPath, err)
+	if err := isRoot(rootPath, root); err != nil {
+		return err
 	}
 	if err := s.compare(rootPath, signing.FingerprintOf(root), fingerprint); err != nil {
 		return err
 	}
 	return s.with(c.Context(), func(api *client) error { return s.trust(c, api, http.MethodPost, body) })
+}
+
+// isRoot makes sure that a file is a trust root. The other file of the first
+// day is easily taken for it.
+func isRoot(path string, b []byte) error {
+	_, err := signing.ParseRoot(b)
+	if err == nil {
+		return nil
+	}
+	if _, other := bundle.ParseEnrolment(b); other == nil {
+		return problem.New("signing/bad-root", "%s is the enrolment of a gate, and no trust root", path).
+			Hint("packhof-gate trust init root-1.json")
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // compare makes sure that a person has compared the fingerprint.
@@ -149,7 +164,8 @@ func (s *site) trustTable(w io.Writer, t *gate.TrustStatus) {
 	for _, r := range t.Roles {
 		rows = append(rows, []string{r.Role, s.say("{n} of {all}", "n", r.Threshold, "all", len(r.Keys)), strings.Join(s.keys(r.Keys), ", ")})
 	}
-	rows = append(rows, []string{}, s.heads("CHANNEL", "SERIAL", "MISSING", "GIVEN UP"))
+	cli.Table(w, rows)
+	rows = [][]string{{}, s.heads("CHANNEL", "SERIAL", "MISSING", "GIVEN UP")}
 	for _, c := range t.Channels {
 		rows = append(rows, []string{c.Name, s.position(c.Epoch, c.Serial), s.serials(c.Missing), s.serials(c.Abandoned)})
 	}

@@ -32,6 +32,7 @@ type exportOptions struct {
 
 	// Of a serial that was sealed before; 0 for what packhof.lock says.
 	serial  int64
+	set     string // beginning of the id of one that went out
 	resend  bool
 	volumes []int
 }
@@ -90,9 +91,12 @@ packhof.yaml say by now does not matter. What a want list asks for is sent in
 whole chunks of 64 MiB, and blobs of up to 64 MiB whole: that much can be proven
 alone.
 
-What last went out encrypted is encrypted again, to the same recipients, unless
---encrypt-to names others. --encrypt=false sends it in the clear.`,
+It goes out as all of it last did: in the same sizes, encrypted to the same
+recipients, unless --encrypt-to names others; --encrypt=false sends it in the
+clear. Sets that brought a part do not count as the last time. With --set it
+goes out as that set did, whose id the export printed.`,
 		Example: `  packhof resend --serial 42 --volume 3 --to /media/usb
+  packhof resend --set 3f9a0c77d15b --volume 2 --to /media/usb
   packhof resend --want want.json --to /media/usb`,
 		Args: cli.Needs(),
 		RunE: func(c *cobra.Command, _ []string) error { return runExport(p, c, o) },
@@ -100,6 +104,7 @@ What last went out encrypted is encrypted again, to the same recipients, unless
 	flags := c.Flags()
 	flags.StringVar(&o.to, "to", ".", "`folder` to write to, such as /media/usb")
 	flags.Int64Var(&o.serial, "serial", 0, "`number` of the serial; default: the last one that was sealed")
+	flags.StringVar(&o.set, "set", "", "write the set again whose `id` begins like this")
 	flags.IntSliceVar(&o.volumes, "volume", nil, "`number` of a volume to write; default: all of them")
 	flags.StringVar(&o.volumeSize, "volume-size", "", "largest `size` of each file; default: as the last time")
 	o.partFlags(flags)
@@ -112,8 +117,8 @@ What last went out encrypted is encrypted again, to the same recipients, unless
 // lockFor finds what is to be exported: what packhof.lock says, or a serial
 // that was sealed before.
 func (p *project) lockFor(e *mirror.Exporter, o exportOptions) (*mirror.Lock, error) {
-	if o.want != "" && (len(o.since) > 0 || o.serial != 0) {
-		return nil, problem.New("usage", "a want list says by itself which serial it is about and what to bring").Hint("leave --since and --serial out")
+	if o.want != "" && (len(o.since) > 0 || o.serial != 0 || o.set != "") {
+		return nil, problem.New("usage", "a want list says by itself which serial it is about and what to bring").Hint("leave --since, --serial and --set out")
 	}
 	if o.want != "" {
 		want, err := mirror.ReadWant(o.want)
@@ -122,6 +127,9 @@ func (p *project) lockFor(e *mirror.Exporter, o exportOptions) (*mirror.Lock, er
 		}
 		e.Want = want
 		return o.asShipped(e, want.Epoch, want.Serial)
+	}
+	if o.set != "" {
+		return o.sameSet(e)
 	}
 	if !o.resend {
 		return mirror.ReadLockOf(p.lockPath(), &p.spec)
@@ -134,6 +142,17 @@ func (p *project) lockFor(e *mirror.Exporter, o exportOptions) (*mirror.Lock, er
 		}
 	}
 	return o.asShipped(e, last.Epoch, cmp.Or(o.serial, last.Serial))
+}
+
+// sameSet is the lock of a set that went out, which goes out as it was.
+func (o *exportOptions) sameSet(e *mirror.Exporter) (*mirror.Lock, error) {
+	if len(o.since) > 0 || o.serial != 0 || o.volumeSize != "" || o.encrypt.isAsked() {
+		return nil, problem.New("usage", "a set goes out again as it was, with its serial, sizes and recipients").
+			Hint("leave --serial, --since, --volume-size, --encrypt and --encrypt-to out")
+	}
+	lock, shipped, err := mirror.FindSet(e.Store, e.Ledger, o.set)
+	e.Again, e.VolumeSizes, e.Recipients = &shipped, shipped.Sizes, shipped.Recipients
+	return lock, err
 }
 
 // asShipped is the lock of a serial that was sealed, which goes out as the last
@@ -313,10 +332,6 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		p.warn(fmt.Sprintf("left out %s: %s", omitted.Name, omitted.Reason), nil)
 	}
 	return p.app.Print("Export", s, func(w io.Writer) {
-		next := s.Path
-		for _, v := range s.Volumes[1:] {
-			next += " " + v.Path
-		}
 		if len(s.Volumes) == 1 {
 			fmt.Fprintf(w, "wrote %s  (%s, %s, %s)\n", s.Path, cli.Bytes(s.Bytes), carried(s.Artifacts, s.Documents), cli.Count(int(s.Blobs), "blob"))
 		} else {
@@ -336,7 +351,7 @@ func (p *project) printSummary(s *mirror.Summary) error {
 		if s.Resealed && len(s.Recipients) > 0 {
 			state = "sealed before; the same bundle, encrypted anew (to send what has changed since: packhof plan)"
 		}
-		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nset %s\nnext:  %s %s\n", s.Serial, s.Channel, state, s.Manifest, s.Set.Short(), nextCommand(s), next)
+		fmt.Fprintf(w, "serial %d of %s, %s\nmanifest %s\nset %s\nnext:  %s %s\n", s.Serial, s.Channel, state, s.Manifest, s.Set.Short(), nextCommand(s), whereWritten(s))
 	})
 }
 
@@ -347,4 +362,21 @@ func nextCommand(s *mirror.Summary) string {
 		return "at the gate,  packhof-gate receive"
 	}
 	return "packhof verify"
+}
+
+// whereWritten names what was written as short as a command can take it: the
+// folder, where no other bundle is in it.
+func whereWritten(s *mirror.Summary) string {
+	if len(s.Volumes) == 1 {
+		return s.Path
+	}
+	dir, paths := filepath.Dir(s.Path), []string{}
+	for _, v := range s.Volumes {
+		paths = append(paths, v.Path)
+	}
+	there, err := filepath.Glob(filepath.Join(dir, "*"+filepath.Ext(s.Path)))
+	if err == nil && len(there) == len(paths) {
+		return dir
+	}
+	return strings.Join(paths, " ")
 }

@@ -114,7 +114,7 @@ func (d *bundleDocument) table(w io.Writer) {
 	if d.Previous != nil {
 		previous = d.Previous.String()
 	}
-	cli.Table(w, [][]string{
+	rows := [][]string{
 		{"bundle", fmt.Sprintf("%s, serial %d, epoch %d", d.Channel, d.Serial, d.Epoch)},
 		{"kind", string(d.Kind)},
 		{"genuine", d.genuine()},
@@ -123,14 +123,19 @@ func (d *bundleDocument) table(w io.Writer) {
 		{"created", d.Created.String() + ", may be accepted until " + d.Expires.String()},
 		{"for", strings.Join(d.Audience, ", ")},
 		{"holds", fmt.Sprintf("%s, %s, %s", carried(len(d.Artifacts), len(d.Documents)), cli.Count(int(d.Totals.Files), "blob"), cli.Bytes(d.Totals.Bytes))},
-		{"note", d.Note},
-		{"ignored", strings.Join(d.Extensions, ", ")},
-	})
+	}
+	if d.Note != "" {
+		rows = append(rows, []string{"note", d.Note})
+	}
+	if len(d.Extensions) > 0 {
+		rows = append(rows, []string{"ignored", strings.Join(d.Extensions, ", ")})
+	}
+	cli.Table(w, rows)
 	d.notices(w)
 	if len(d.Artifacts) == 0 {
 		return
 	}
-	rows := [][]string{{}, {"KIND", "NAME", "VERSION", "DIGEST", "SIZE", "SBOM", "FROM"}}
+	rows = [][]string{{}, {"KIND", "NAME", "VERSION", "DIGEST", "SIZE", "SBOM", "FROM"}}
 	for _, a := range d.Artifacts {
 		rows = append(rows, []string{string(a.Kind), a.Name, a.Version, a.Digest.Short(), cli.Bytes(a.Size), sbomState(a.SBOM), cli.Shorten(from(a), 60)})
 	}

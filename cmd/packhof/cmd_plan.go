@@ -30,6 +30,7 @@ func newPlan(p *project) *cobra.Command {
 		Long: `Ask every source what its names stand for today, pin the digests in
 packhof.lock, and settle serial, dates and audience of the next bundle.
 Nothing is sealed: planning again gives the same serial until it is exported.
+It says so when the next bundle would bring nothing that the last one has not.
 
 EXIT STATUS
   0  the lock was written
@@ -99,7 +100,11 @@ func runPlan(p *project, c *cobra.Command, o planOptions) (err error) {
 		}
 	}
 	changes := mirror.Compare(before, lock)
-	if err := p.printPlan(lock, changes, o.dryRun); err != nil {
+	same, err := mirror.SealedAlike(store, ledger, lock, p.app.Now())
+	if err != nil {
+		return err
+	}
+	if err := p.printPlan(lock, changes, same, o.dryRun); err != nil {
 		return err
 	}
 	if o.detailedExit && mirror.AnyChange(changes) {
@@ -132,16 +137,17 @@ type planDocument struct {
 	Files   int64               `json:"files"`
 	Bytes   int64               `json:"bytes"`
 	Changes []mirror.PlanChange `json:"artifacts"`
+	SameAs  int64               `json:"sameAs"` // the last sealed serial, if this one brings nothing else; 0 if it does
 
 	Documents []mirror.PinnedDocument `json:"documents,omitempty"` // of a control bundle
 	Answers   int                     `json:"answers"`
 	Withdraws int                     `json:"withdraws"`
 }
 
-func (p *project) printPlan(l *mirror.Lock, changes []mirror.PlanChange, dryRun bool) error {
+func (p *project) printPlan(l *mirror.Lock, changes []mirror.PlanChange, sameAs int64, dryRun bool) error {
 	doc := planDocument{
 		Lock: p.lockPath(), DryRun: dryRun, Channel: l.Channel, Epoch: l.Epoch, Serial: l.Serial,
-		Created: l.Created.String(), Expires: l.Expires.String(), Gates: l.Audience, Changes: changes,
+		Created: l.Created.String(), Expires: l.Expires.String(), Gates: l.Audience, Changes: changes, SameAs: sameAs,
 		Documents: l.Documents, Answers: len(l.Answers), Withdraws: len(l.Withdraws),
 	}
 	for _, d := range l.Documents {
@@ -171,10 +177,23 @@ func (p *project) printPlan(l *mirror.Lock, changes []mirror.PlanChange, dryRun 
 		}
 		if dryRun {
 			fmt.Fprintln(w, "dry run: no lock was written")
-			return
 		}
-		fmt.Fprintf(w, "wrote %s; next:  packhof export --to /media/usb\n", doc.Lock)
+		doc.next(w)
 	})
+}
+
+// next says how to go on. Whoever exports what brings nothing new uses up a
+// serial for it.
+func (d *planDocument) next(w io.Writer) {
+	switch {
+	case d.SameAs != 0:
+		if !d.DryRun {
+			fmt.Fprintf(w, "wrote %s\n", d.Lock)
+		}
+		fmt.Fprintf(w, "nothing new to send; to write serial %d again:  packhof resend --to /media/usb\n", d.SameAs)
+	case !d.DryRun:
+		fmt.Fprintf(w, "wrote %s; next:  packhof export --to /media/usb\n", d.Lock)
+	}
 }
 
 // documents lists what a control bundle will carry.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/policy/facts"
 	"github.com/packhof/packhof/policy/judge"
@@ -39,6 +40,8 @@ proven by their tests, just as the gate does.
 What only the plant knows cannot be judged here: what it holds already, which
 serials it lacks, which destinations it has, what its clock says, and what it
 has configured since. The gate may find more.
+
+BUNDLE is a file, or a folder that holds all volumes of one bundle.
 
 Each file is copied to the folder for temporary files (TMPDIR) while it is
 looked into, one at a time: there has to be room for the largest.
@@ -111,9 +114,9 @@ func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) 
 	if err != nil {
 		return err
 	}
-	sealed, damage := bundle.OpenFile(path)
-	if sealed == nil {
-		return damage
+	sealed, err := oneBundle(bundle.Opener{}, []string{path})
+	if err != nil {
+		return err
 	}
 	defer func() {
 		if closed := sealed.Close(); closed != nil {
@@ -126,6 +129,9 @@ func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) 
 	}
 	b, err := sealed.Verify(trust, p.app.Now())
 	if err != nil {
+		return err
+	}
+	if err := wholeToJudge(b, path); err != nil {
 		return err
 	}
 	input, err := p.statedFacts(c.Context(), b, trust.Root(), filepath.Base(path))
@@ -144,6 +150,19 @@ func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) 
 		return err
 	}
 	return outcomeOf(decision.Verdict)
+}
+
+// wholeToJudge makes sure that all content is here: of a part no verdict is
+// the gate's.
+func wholeToJudge(b *bundle.Bundle, path string) error {
+	if lacks := lacking(b); lacks > 0 {
+		if err := verification(b, path).incomplete(); err != nil {
+			return err
+		}
+		return problem.New("volume/not-complete", "the set brings a part of the bundle, and only all of it can be judged").
+			With(fmt.Sprintf("missing:  %d bytes", lacks)).Hint("packhof resend --serial %d --to FOLDER  writes all of it", b.Manifest().Serial)
+	}
+	return nil
 }
 
 // outcomeOf is the exit code of a verdict. Where nothing was decided, that is

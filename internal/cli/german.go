@@ -1,7 +1,5 @@
 package cli
 
-import "strings"
-
 // GermanEntry is what an Entry says, in German: for the screens and the
 // terminal of a gate.
 type GermanEntry struct {
@@ -20,32 +18,6 @@ func German(code string) (GermanEntry, bool) {
 		}
 	}
 	return GermanEntry{}, false
-}
-
-// GermanEvidence gives a line of evidence with its label in German. What
-// stands behind the label is data and stays as it is.
-func GermanEvidence(line string) string {
-	label, value, found := strings.Cut(line, ":")
-	german, known := germanLabels()[label]
-	if !found || !known {
-		return line
-	}
-	return german + ":" + value
-}
-
-// germanLabels are the labels of evidence that errors at a gate have.
-func germanLabels() map[string]string {
-	return map[string]string{
-		"accepted": "angenommen", "allowed": "erlaubt", "approvals": "Freigaben", "approved": "freigegeben", "asked": "gefragt", "at": "bei", "blocked": "im Weg",
-		"broken": "gebrochen", "bundle": "Lieferung", "by": "von", "clock": "Uhr", "digest": "Prüfsumme", "expired": "abgelaufen", "file": "Datei",
-		"finding": "Befund", "first": "erstens", "folder": "Ordner", "followed": "gefolgt", "for": "für", "found": "gefunden", "free": "frei",
-		"given": "angegeben", "gone": "fehlt nun", "got": "erhalten", "have": "vorhanden", "here": "hier", "key": "Schlüssel", "known": "bekannt",
-		"known time": "bekannte Zeit", "last": "zuletzt", "least": "mindestens", "limit": "Grenze", "looked for": "gesucht", "manifest": "Manifest",
-		"copy": "Kopie", "lacking": "es fehlen", "missing volumes": "fehlende Teile", "volumes in all": "Teile insgesamt", "empty": "leer", "missing": "es fehlt", "most": "höchstens", "name": "Name", "needed": "nötig", "next": "als Nächstes", "now": "jetzt", "of": "von", "path": "Pfad",
-		"process": "Prozess", "read": "gelesen", "reason": "Grund", "recipients": "Empfänger", "for others": "für andere", "refused": "abgelehnt", "roles": "Rollen", "root ends": "Anker endet", "said": "Antwort",
-		"second": "zweitens", "seen": "gesehen", "submitter": "eingebracht von", "tried": "versucht", "unknown": "unbekannt", "url": "Adresse",
-		"valid": "gültig", "wait": "Wartezeit", "want": "erwartet", "word": "Wort",
-	}
 }
 
 func germanGeneral() []GermanEntry {
@@ -101,6 +73,7 @@ func germanBundle() []GermanEntry {
 		{"volume/pieces-wrong", "Die Stücke eines Blobs, die in mehreren Datenträgerteilen kamen, ergeben diesen Blob nicht.", "alle Teile noch einmal annehmen; welches nicht stimmt, ist nicht zu erkennen"},
 		{"volume/signatures-differ", "Neben den Teilen liegen mehrere Signaturen, die denselben Schlüssel nennen; welche gilt, sagt hier niemand.", "den Vertrauensanker nennen: --trust ORDNER"},
 		{"volume/no-such", "Einen Datenträgerteil dieser Nummer hat die Sendung nicht.", ""},
+		{"volume/no-such-set", "Eine Sendung dieser Kennung ging hier nicht hinaus, oder es gibt mehrere, die so beginnen, oder sie lässt sich nicht wieder so erstellen.", "die Sendung so nennen, wie packhof export sie ausgegeben hat"},
 		{"bundle/bad-pack", "Ein Paket kleiner Dateien und sein Verzeichnis widersprechen sich.", "die Lieferung neu erstellen lassen"},
 		{"bundle/incomplete-graph", "Etwas, das ein Artefakt braucht, ist nicht in der Lieferung.", "die Lieferung neu erstellen lassen"},
 		{"bundle/stray-blob", "Ein Blob der Lieferung gehört zu keinem Artefakt.", "die Lieferung neu erstellen lassen"},
@@ -109,7 +82,7 @@ func germanBundle() []GermanEntry {
 		{"bundle/trust-missing", "Der Lieferung fehlen ihre Vertrauensdokumente.", "die Lieferung neu erstellen lassen"},
 		{"bundle/trust-differs", "Die Vertrauensdokumente in der Lieferung sind nicht die, die ihr Manifest nennt.", "nicht verwenden, den Absender fragen"},
 		{"bundle/critical-document", "Eine Steuerlieferung bringt ein Dokument, das angewendet werden muss und das diese Version des Gates nicht anwenden kann.", "eine spätere Version von packhof-gate verwenden"},
-		{"audience/other", "Die Lieferung ist für andere Gates bestimmt.", "zu dem Gate bringen, für das sie bestimmt ist"},
+		{"audience/other", "Die Lieferung ist für andere Gates bestimmt.", "zu dem Gate bringen, für das sie bestimmt ist, oder den Absender bitten, dieses Gate aufzunehmen: packhof trust add-gate enrol.json"},
 		{"freshness/epoch", "Die Lieferung hat eine andere Epoche, als der Vertrauensanker sagt.", ""},
 		{"freshness/equivocation", "Zwei verschiedene Lieferungen beanspruchen denselben Platz in einem Kanal. Eine davon dürfte es nicht geben.", "den Absender auf einem anderen Weg als dem Datenträger fragen, welche die richtige ist"},
 		{"freshness/expired", "Die Lieferung ist zu alt.", "den Absender um eine neue bitten"},
@@ -161,7 +134,7 @@ func germanTrust() []GermanEntry {
 		{"signing/expired-key", "Eine Unterschrift stammt von einem Schlüssel außerhalb seiner Zeit.", "den Absender bitten, mit einem gültigen Schlüssel zu unterschreiben"},
 		{"signing/revoked-key", "Eine Unterschrift stammt von einem widerrufenen Schlüssel.", "den Absender fragen, auf einem anderen Weg als dem Datenträger"},
 		{"signing/revoked", "Diese Bytes selbst sind widerrufen.", ""},
-		{"signing/bad-fingerprint", "Ein Text ist kein Fingerabdruck, weder in Hexziffern noch in Wörtern.", ""},
+		{"signing/bad-fingerprint", "Ein Text ist kein Fingerabdruck, weder in Hexziffern noch in Wörtern.", "ihn ganz angeben, wie er gezeigt wird, in Hexziffern oder in Wörtern, in Anführungszeichen"},
 	}
 }
 

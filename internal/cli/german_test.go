@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // germanGroups are the groups of codes that somebody at a gate can meet.
@@ -25,6 +27,8 @@ func TestGermanIsComplete(t *testing.T) {
 			t.Errorf("%s: German %v, met at a gate %v", e.Code, ok, atTheGate(e.Code))
 		case ok && !strings.HasSuffix(german.Meaning, "."):
 			t.Errorf("%s: %q is no sentence", e.Code, german.Meaning)
+		case ok && e.Remedy == "" && german.Remedy != "":
+			t.Errorf("%s: the remedy %q is in German alone", e.Code, german.Remedy)
 		case ok && e.Remedy != "" && german.Remedy == "" && !strings.HasPrefix(e.Remedy, "packhof ") && !strings.Contains(e.Remedy, "packhof.yaml"):
 			if !slices.Contains([]string{"request/method", "request/not-found"}, e.Code) {
 				t.Errorf("%s: the remedy %q is in English alone", e.Code, e.Remedy)
@@ -41,11 +45,19 @@ func TestGermanIsComplete(t *testing.T) {
 }
 
 func TestGermanEvidence(t *testing.T) {
-	for line, want := range map[string]string{
-		"want:  sha256:ab": "erwartet:  sha256:ab", "nobody knows: this": "nobody knows: this", "no label": "no label", "got:": "erhalten:",
+	for _, c := range []struct{ lines, want []string }{
+		{[]string{"want:  sha256:ab"}, []string{"erwartet:  sha256:ab"}},
+		{[]string{"nobody knows: this", "no label", "got:"}, []string{"nobody knows: this", "no label", "erhalten:"}},
+		{
+			[]string{"missing volumes:  2, 4", "volumes in all:   4", "lacking:          1527803 bytes", "for others:  x: y"},
+			[]string{"fehlende Teile:   2, 4", "Teile insgesamt:  4", "es fehlen:        1527803 Bytes", "für andere:       x: y"},
+		},
+		{[]string{"approvals:  0 of 1", "wait:  1 of 2 keys"}, []string{"Freigaben:  0 von 1", "Wartezeit:  1 of 2 keys"}},
+		{[]string{"got:   serial 3", "have:  serial 14"}, []string{"erhalten:   Nummer 3", "vorhanden:  Nummer 14"}},
+		{[]string{"want:  version 2, sha256:ab", "got:   none"}, []string{"erwartet:  Version 2, sha256:ab", "erhalten:  keine"}},
 	} {
-		if got := GermanEvidence(line); got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
+		if diff := cmp.Diff(c.want, GermanEvidence(c.lines)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.lines, diff)
 		}
 	}
 }

@@ -109,11 +109,22 @@ func (a *App) readHidden(ctx context.Context, in *os.File, prompt string) ([]byt
 		return said.phrase, said.err
 	case <-ctx.Done():
 		// The reader stays behind until the program ends, which is now.
-		return nil, errors.Join(context.Cause(ctx), term.Restore(int(in.Fd()), before))
+		return nil, errors.Join(&promptError{context.Cause(ctx)}, term.Restore(int(in.Fd()), before))
 	}
 }
 
 func firstLine(b []byte) []byte {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r"))
+}
+
+// promptError is that somebody was asked and ended the program instead. Nothing
+// was under way, so there is nothing to say of what is left and how to go on.
+type promptError struct{ error }
+
+func (e *promptError) Unwrap() error { return e.error }
+
+func isAtPrompt(err error) bool {
+	_, ok := errors.AsType[*promptError](err)
+	return ok
 }

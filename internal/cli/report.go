@@ -60,7 +60,7 @@ func reportOf(err error) report {
 	if errors.As(err, &remedy) {
 		r.Hint = clean(remedy.Remedy())
 	}
-	if entry, ok := Lookup(r.Code); ok && r.Hint == "" {
+	if entry, ok := Lookup(r.Code); ok && r.Hint == "" && !isAtPrompt(err) {
 		r.Hint = entry.Remedy
 	}
 	return r

@@ -17,11 +17,15 @@ func (a *App) report(err error) {
 	if !known {
 		german.Meaning = r.Error
 	}
-	fmt.Fprintf(a.Stderr, "%s: Fehler: %s\n", a.Name, german.Meaning)
-	for _, line := range r.Evidence {
-		fmt.Fprintf(a.Stderr, "  %s\n", GermanEvidence(line))
+	atPrompt := isAtPrompt(err)
+	if atPrompt {
+		german = GermanEntry{Meaning: "abgebrochen"}
 	}
-	if known {
+	fmt.Fprintf(a.Stderr, "%s: Fehler: %s\n", a.Name, german.Meaning)
+	for _, line := range GermanEvidence(r.Evidence) {
+		fmt.Fprintf(a.Stderr, "  %s\n", line)
+	}
+	if known && !atPrompt {
 		fmt.Fprintf(a.Stderr, "Wortlaut: %s\n", r.Error)
 	}
 	switch {

@@ -18,6 +18,11 @@ func TestReportInGerman(t *testing.T) {
 			"packhof-gate: Fehler: Bytes der Datei fehlen oder sind nicht die richtigen.\n  erwartet:  a\nWortlaut: x.tar is damaged\nAbhilfe: den Datenträger erneut beschreiben lassen\n" +
 				"Code: volume/damaged   Exit-Code 11   (packhof-gate help errors volume/damaged)\n",
 		},
+		"for another gate": {
+			problem.New("audience/other", "the bundle is meant for another gate").With("for:   gate-a", "here:  gate-b"),
+			"packhof-gate: Fehler: Die Lieferung ist für andere Gates bestimmt.\n  für:   gate-a\n  hier:  gate-b\nWortlaut: the bundle is meant for another gate\n" +
+				"Abhilfe: zu dem Gate bringen, für das sie bestimmt ist, oder den Absender bitten, dieses Gate aufzunehmen: packhof trust add-gate enrol.json\nCode: audience/other   Exit-Code 12   (packhof-gate help errors audience/other)\n",
+		},
 		"a remedy in English": {
 			problem.New("case/waiting", "case 3 waits").Hint("ask somebody"),
 			"packhof-gate: Fehler: Der Vorgang wartet auf eine Freigabe.\nWortlaut: case 3 waits\nAbhilfe (englisch): ask somebody\nCode: case/waiting   Exit-Code 13   (packhof-gate help errors case/waiting)\n",

@@ -214,7 +214,7 @@ func (c *File) decodeError(semantic *json.SemanticError, path []string, t reflec
 		name, names := path[len(path)-1], fieldNames(t, path[:len(path)-1])
 		e.Kind, e.What = unknownKey, fmt.Sprintf("unknown key %.60q", name)
 		e.Fix = "known here: " + strings.Join(names, ", ")
-		if near := nearest(name, names); near != "" {
+		if near := Nearest(name, names); near != "" {
 			e.Fix = fmt.Sprintf("did you mean %q?", near)
 		}
 	case semantic.Err != nil:

@@ -64,8 +64,8 @@ func fieldNames(t reflect.Type, path []string) (names []string) {
 // misspelt: comparing takes time with the length.
 const maxMisspelt = 60
 
-// nearest finds a name that differs by little; "" if none does.
-func nearest(name string, names []string) string {
+// Nearest finds a name that differs by little; "" if none does.
+func Nearest(name string, names []string) string {
 	if len(name) > maxMisspelt {
 		return ""
 	}

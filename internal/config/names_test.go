@@ -5,7 +5,7 @@ import "testing"
 func TestNearest(t *testing.T) {
 	names := []string{"channel", "audience", "ca", "plainHTTP"}
 	for name, want := range map[string]string{"chanel": "channel", "hcannel": "channel", "CA": "ca", "audienc": "audience", "xx": "", "": "", "plain_http": "plainHTTP", "completelyelse": ""} {
-		if got := nearest(name, names); got != want {
+		if got := Nearest(name, names); got != want {
 			t.Errorf("%q is near %q, want %q", name, got, want)
 		}
 	}
