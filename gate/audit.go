@@ -228,8 +228,11 @@ var errLogBroken = problem.New("audit/broken", "the audit log was changed: entri
 	Hint("stop, keep the data directory as it is, and compare it with the last backup")
 
 // history gives the events of a case.
-func (g *Gate) history(ctx context.Context, id CaseID) ([]Event, error) {
-	return rowsOf(ctx, g.db.read, func(s scanner) (Event, error) {
+//
+// lacked is what was lacking after the last volume that was copied, nil where
+// none says so.
+func (g *Gate) history(ctx context.Context, id CaseID) (events []Event, lacked *Lacking, err error) {
+	events, err = rowsOf(ctx, g.db.read, func(s scanner) (Event, error) {
 		var raw []byte
 		if err := s.Scan(&raw); err != nil {
 			return Event{}, err
@@ -248,6 +251,10 @@ func (g *Gate) history(ctx context.Context, id CaseID) ([]Event, error) {
 			return Event{}, errors.Join(errLogBroken, err)
 		}
 		e := Event{Leaf: l.N, At: l.Wall.Time, Actor: l.Actor, Type: l.Type, Outcome: l.Outcome, Detail: l.Detail, Said: l.Said}
+		if l.Type == "case.volume" && l.Data != nil {
+			lacked = &Lacking{}
+			return e, json.Unmarshal(l.Data, lacked)
+		}
 		if l.Outcome == outcomeOK || l.Data == nil {
 			return e, nil
 		}
@@ -256,6 +263,7 @@ func (g *Gate) history(ctx context.Context, id CaseID) ([]Event, error) {
 		e.Code = why.Code
 		return e, err
 	}, `SELECT bytes FROM leaf WHERE case_id = ? ORDER BY n`, id)
+	return events, lacked, err
 }
 
 // canonical is JSON as RFC 8785 says, so that the same value always gives the

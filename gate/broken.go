@@ -20,7 +20,7 @@ func broken(r *row) Summary {
 func (g *Gate) brokenCase(ctx context.Context, r *row, why error) (*Case, error) {
 	c := &Case{Summary: broken(r), Problem: asProblem(why), Loads: []Load{}}
 	var err error
-	c.History, err = g.history(ctx, r.ID)
+	c.History, _, err = g.history(ctx, r.ID)
 	return c, err
 }
 

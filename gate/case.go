@@ -72,6 +72,10 @@ type Summary struct {
 	// Waiting says that the case is received, and that nobody is bringing more
 	// of it at this moment.
 	Waiting bool `json:"waiting,omitempty"`
+
+	// Later is the later delivery of its channel that is loaded already, while
+	// the case is not at its end; nil if there is none.
+	Later *ReviewLater `json:"later,omitempty"`
 }
 
 // Lacking is what a case still waits for.
@@ -90,8 +94,9 @@ type Case struct {
 	Known bool `json:"known,omitempty"`
 	// KnownVolume says the same of one volume, while others are lacking.
 	KnownVolume bool `json:"knownVolume,omitempty"`
-	// Lacks says, in the answer to Receive alone, what other volumes have to
-	// bring before the case goes on; nil when nothing.
+	// Lacks says what other volumes have to bring before the case goes on; nil
+	// when nothing, and outside of the answer to Receive also where the numbers
+	// of the volumes are not known.
 	Lacks    *Lacking `json:"lacks,omitempty"`
 	File     string   `json:"file"`              // name of the file it came in
 	Problem  *Problem `json:"problem,omitempty"` // why it stands where it stands

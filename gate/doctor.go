@@ -246,6 +246,14 @@ func (g *Gate) doctorCases(ctx context.Context) Check {
 	if len(wrong) > 0 {
 		return failedCheck(name, damagedRow(problem.New(codeRowDamaged, "%s", someOf(wrong))))
 	}
+	forgotten, err := g.forgotten(ctx)
+	if err != nil {
+		return failedCheck(name, g.trouble(err))
+	}
+	if len(forgotten) > 0 {
+		return found(name, CheckWarning, counted(len(forgotten), "case {cases} is all here and has not gone on", "cases {cases} are all here and have not gone on", "cases", numbersText(forgotten)),
+			"receive any volume of it once more, or restart packhof-gate serve")
+	}
 	if len(stuck) == 0 {
 		return ok(name, said("none is stuck"))
 	}

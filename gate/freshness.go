@@ -50,6 +50,13 @@ func gapBefore(ctx context.Context, q queryer, m *bundle.Manifest, id CaseID) ([
 		AND (excused = 0 OR excused = ?) ORDER BY serial`, m.Channel, m.Epoch, m.Serial, id)
 }
 
+// unfinishedBefore lists the serials of an epoch before one, that were accepted
+// and of whose content something is still to come.
+func unfinishedBefore(ctx context.Context, q queryer, channel string, epoch, serial int64) ([]int64, error) {
+	return rowsOf(ctx, q, scanNumber, `SELECT serial FROM cases WHERE channel = ? AND epoch = ? AND serial < ? AND state IN (?, ?) ORDER BY serial`,
+		channel, epoch, serial, Received, Damaged)
+}
+
 // abandonedBefore lists the serials just before a bundle that was accepted which
 // its sender gave up: those that are neither accepted nor missing.
 func abandonedBefore(ctx context.Context, q queryer, m *bundle.Manifest) ([]int64, error) {

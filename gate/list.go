@@ -32,9 +32,14 @@ func (g *Gate) Cases(ctx context.Context, by Actor) ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	held, err := channelsHold(ctx, g.db.read)
+	if err != nil {
+		return nil, err
+	}
 	list := []Summary{}
 	for _, r := range rows {
 		r.Withdrawn = withdrawn[r.ID]
+		r.Later = r.overtakenBy(held[r.Channel])
 		if r.unread {
 			list = append(list, r.Summary)
 			continue
@@ -65,12 +70,16 @@ func (g *Gate) Case(ctx context.Context, by Actor, id CaseID) (*Case, error) {
 	}
 	r.Waiting = g.waits(r)
 	c := &Case{Summary: r.Summary, File: r.file, Problem: r.problem}
-	if c.History, err = g.history(ctx, id); err != nil {
+	var lacked *Lacking
+	if c.History, lacked, err = g.history(ctx, id); err != nil {
 		return nil, err
 	}
 	if c.Loads, err = loadsOf(ctx, g.db.read, id); isRowDamaged(err) {
 		return g.brokenCase(ctx, r, err)
 	} else if err != nil {
+		return nil, err
+	}
+	if c.Later, err = overtaking(ctx, g.db.read, &r.Summary); err != nil {
 		return nil, err
 	}
 	for i := range c.Loads {
@@ -81,8 +90,17 @@ func (g *Gate) Case(ctx context.Context, by Actor, id CaseID) (*Case, error) {
 			c.Withdrawn++
 		}
 	}
-	c.Progress, err = g.progressOf(ctx, r)
+	if c.Progress, err = g.progressOf(ctx, r); err == nil && r.State == Received && lacked.stillHolds(c.Size-c.Progress) {
+		c.Lacks = lacked
+	}
 	return c, err
+}
+
+// stillHolds tells whether what was lacking after the last volume is what is
+// lacking now, by how much it is: other bundles may have brought some of it, and
+// then nobody knows which volumes have the rest.
+func (l *Lacking) stillHolds(bytes int64) bool {
+	return l != nil && l.Bytes == bytes && len(l.Volumes) > 0
 }
 
 // waits tells whether nothing happens to a case before somebody brings more of
@@ -136,13 +154,13 @@ func (g *Gate) progressOf(ctx context.Context, r *row) (int64, error) {
 }
 
 // Resume goes on, after a restart, with every case that can go on by itself:
-// what was copied is inspected and judged, and a release that was under way is
-// brought to its end. What waits for a medium or for people stays as it is.
+// what was copied is inspected and judged, what lacks nothing any more is proven
+// first, and a release that was under way is brought to its end. What waits for a medium or for people stays as it is.
 // What stands against a case is written down with it; only a failure of the
 // gate itself is an error. Rows that cannot be right are left alone: the list
 // and Doctor show them.
 func (g *Gate) Resume(ctx context.Context) error {
-	ids, err := rowsOf(ctx, g.db.read, scanNumber, `SELECT id FROM cases WHERE state IN (?, ?, ?, ?, ?) ORDER BY id`, Verified, Inspected, Loading, Approved, PartlyLoaded)
+	ids, err := rowsOf(ctx, g.db.read, scanNumber, `SELECT id FROM cases WHERE state IN (?, ?, ?, ?, ?, ?) ORDER BY id`, Received, Verified, Inspected, Loading, Approved, PartlyLoaded)
 	if err != nil {
 		return err
 	}
@@ -165,6 +183,8 @@ func (g *Gate) Resume(ctx context.Context) error {
 func (g *Gate) resume(ctx context.Context, r *row) (err error) {
 	interrupted := r.problem != nil && r.problem.Code == codeInterrupted
 	switch {
+	case r.State == Received:
+		_, err = g.goOnIfWhole(ctx, r.ID, nil)
 	case r.State == Verified || r.State == Inspected:
 		err = g.advanceAlone(ctx, r)
 	case r.State == Loading || interrupted:

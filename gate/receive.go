@@ -19,7 +19,8 @@ import (
 // Receive takes the bundle in the file at path in, as far as it gets without
 // people: judges its head, copies its content into quarantine, looks into it
 // and has the policy decide. What was interrupted, it goes on with; what it has
-// seen already, it does not do twice. The medium is only read.
+// seen already, it does not do twice. The medium is only read. Other cases that
+// waited for what it brought go on as well.
 //
 // A refusal is an error with evidence and, where somebody has to see it, a case
 // that says so; the case is then returned beside the error.
@@ -49,6 +50,9 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	copied, lacks, err := g.bringContent(ctx, by, id, b, file, observe)
 	if err != nil {
 		return g.caseBeside(ctx, by, id, unreadable(err, path))
+	}
+	if copied {
+		defer g.goOnWithOthers(ctx, id, observe) // whatever the policy says of this one
 	}
 	if err := g.advance(ctx, by, id, observe); err != nil {
 		return g.caseBeside(ctx, by, id, err)
@@ -425,13 +429,13 @@ func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.
 	return true, lacks, g.step(ctx, "verified", func(t *tx) error { return t.noteCopied(ctx, by, r, b, lacks) })
 }
 
-// noteCopied records that a volume was copied: the last one makes the content
-// verified.
+// noteCopied records that a volume was copied, and what is lacking then: the last
+// one makes the content verified.
 func (t *tx) noteCopied(ctx context.Context, by Actor, r *row, b *bundle.Bundle, lacks []bundle.Piece) error {
 	m := b.Manifest()
 	if len(lacks) > 0 {
 		detail := counted(len(b.Volumes()), "volume {volumes}: {bytes} bytes are lacking", "volumes {volumes}: {bytes} bytes are lacking", "volumes", volumesText(b), "bytes", bytesOf(lacks))
-		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.volume", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail})
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.volume", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail, Data: lackingOf(b, lacks)})
 	}
 	if r.State == Received {
 		if err := t.move(ctx, r, Verified, nil); err != nil {

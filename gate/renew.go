@@ -50,7 +50,8 @@ func (g *Gate) upToDate(ctx context.Context, by Actor, id CaseID) (*row, error) 
 }
 
 // basisOf names what a review is made from, but for what stays the same while
-// a process has the gate: the entries of the audit log that say how it stands.
+// a process has the gate: the entries of the audit log that say how it stands,
+// and which cases before it are still to come.
 func (g *Gate) basisOf(ctx context.Context, q queryer, r *row) (string, error) {
 	subjects := []subject{trustSubject, channelSubject(r.Channel)}
 	for _, d := range g.destinations {
@@ -64,7 +65,8 @@ func (g *Gate) basisOf(ctx context.Context, q queryer, r *row) (string, error) {
 		}
 		basis = fmt.Append(basis, leaf, " ")
 	}
-	return string(basis), nil
+	unfinished, err := unfinishedBefore(ctx, q, r.Channel, r.Epoch, r.Serial) // of other cases, so no entry of these says it
+	return string(fmt.Append(basis, unfinished)), err
 }
 
 // seenReviews keeps on what basis reviews were compared last, so that those of

@@ -50,6 +50,8 @@ type Review struct {
 	Ignored   []string           `json:"ignored,omitempty"`   // extensions that this version does not know
 	Abandoned []int64            `json:"abandoned,omitempty"` // serials just before it that the sender gave up
 
+	Unfinished []int64 `json:"unfinished,omitempty"` // serials before it of which not all has arrived
+
 	Needed  int      `json:"needed"`  // people who have to approve
 	Waivers []string `json:"waivers"` // none yet
 }

@@ -88,6 +88,9 @@ func (g *Gate) writePresent(ctx context.Context, q queryer, r *row, b vouched, a
 	if v.Abandoned, err = abandonedBefore(ctx, q, m); err != nil {
 		return err
 	}
+	if v.Unfinished, err = unfinishedBefore(ctx, q, m.Channel, m.Epoch, m.Serial); err != nil {
+		return err
+	}
 	v.Removed = []ReviewRemoved{}
 	if m.Kind == bundle.KindControl {
 		return nil // it takes the place of nothing
@@ -108,6 +111,38 @@ func laterThan(ctx context.Context, q queryer, m *bundle.Manifest) (*ReviewLater
 		return nil, nil
 	}
 	return &later, err
+}
+
+// channelsHold finds, for every channel, the delivery that it holds.
+func channelsHold(ctx context.Context, q queryer) (map[string]*ReviewLater, error) {
+	held := map[string]*ReviewLater{}
+	_, err := rowsOf(ctx, q, func(s scanner) (string, error) {
+		var channel string
+		var later ReviewLater
+		err := s.Scan(&channel, &later.Case, &later.Epoch, &later.Serial)
+		held[channel] = &later
+		return channel, err
+	}, `SELECT h.channel, c.id, c.epoch, c.serial FROM (SELECT DISTINCT channel, case_id FROM holding) h JOIN cases c ON c.id = h.case_id`)
+	return held, err
+}
+
+// overtaking is Summary.Later of a case.
+func overtaking(ctx context.Context, q queryer, s *Summary) (*ReviewLater, error) {
+	held, err := channelsHold(ctx, q)
+	return s.overtakenBy(held[s.Channel]), err
+}
+
+// overtakenBy gives what a channel holds if that is later than a case which can
+// still be loaded. A control bundle, which has no artifacts, takes nobody's
+// place.
+func (s *Summary) overtakenBy(held *ReviewLater) *ReviewLater {
+	if held == nil || s.State.Final() || s.Artifacts == 0 {
+		return nil
+	}
+	if held.Epoch > s.Epoch || held.Epoch == s.Epoch && held.Serial > s.Serial {
+		return held
+	}
+	return nil
 }
 
 func reviewArtifact(a bundle.Artifact, in policy.Artifact) ReviewArtifact {
