@@ -88,8 +88,10 @@ type standing struct {
 }
 
 func standingOf(c *gate.Case) standing {
-	at := standing{Shape: shapeOf(c.State, c.Verdict), Lacking: lacksApproval(c.Summary)}
+	at := standing{Shape: shapeOfCase(c.Summary), Lacking: lacksApproval(c.Summary)}
 	switch {
+	case c.Waiting:
+		at.Headline = "headline.incomplete"
 	case at.Lacking && c.State != gate.Awaiting:
 		at.Shape, at.Headline = "decide", "headline.lacking"
 	case c.State == gate.Approved && c.Problem != nil:

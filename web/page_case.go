@@ -23,6 +23,29 @@ type caseView struct {
 	Parts  parts
 }
 
+// Volumes is how many volumes the case waits for, as far as their numbers are
+// known, and Numbers are those.
+func (v *caseView) Volumes() int {
+	if v.Case.Lacks == nil {
+		return 0
+	}
+	return len(v.Case.Lacks.Volumes)
+}
+
+// Numbers writes the numbers of these volumes, at most the first of many.
+func (v *caseView) Numbers() []string {
+	var texts []string
+	for _, n := range v.Case.Lacks.Volumes[:min(len(v.Case.Lacks.Volumes), mostNumbers)] {
+		texts = append(texts, strconv.Itoa(n))
+	}
+	if v.Volumes() > mostNumbers {
+		texts = append(texts, "…")
+	}
+	return texts
+}
+
+const mostNumbers = 50
+
 // Absent is how many bytes of the content are not here.
 func (v *caseView) Absent() int64 { return v.Case.Size - v.Case.Progress }
 

@@ -101,7 +101,7 @@ func inboxOf(cases []gate.Summary, tab string, who gate.Actor, at parts) inboxVi
 // list counts no approvals of approved cases, so the page of the case knows
 // more.
 func rowOf(c gate.Summary, who gate.Actor) rowView {
-	row := rowView{Summary: c, Shape: shapeOf(c.State, c.Verdict), Next: string(c.State)}
+	row := rowView{Summary: c, Shape: shapeOfCase(c), Next: string(c.State)}
 	lacking := lacksApproval(c) && c.State != gate.Approved
 	switch {
 	case c.Waiting:
@@ -122,6 +122,16 @@ func rowOf(c gate.Summary, who gate.Actor) rowView {
 // is to say so before they write one.
 func isSubmitter(c gate.Summary, who gate.Actor) bool {
 	return strings.TrimPrefix(c.Submitter, "os:") == who.Name()
+}
+
+// shapeOfCase is that of the state; what a later delivery has overtaken is
+// never just good.
+func shapeOfCase(c gate.Summary) string {
+	shape := shapeOf(c.State, c.Verdict)
+	if c.Later != nil && shape == "pass" {
+		return "alert"
+	}
+	return shape
 }
 
 // shapeOf gives the shape of a chip, so that colour says nothing alone.

@@ -586,6 +586,37 @@ func TestLaterSerialKeepsItsNames(t *testing.T) {
 	b.get("/cases/1").shows("Ohne neue Namen abschließen")
 }
 
+// TestOvertakenIsSeenAtOnce: in the list, in the verdict, in what changes, and
+// where the decision is confirmed; nothing of it looks like a case that is just
+// good, and going back is no update.
+func TestOvertakenIsSeenAtOnce(t *testing.T) {
+	l := newLab(t)
+	l.waiting()
+	later := l.receive(l.forge(func(m *bundle.Manifest) { m.Artifacts[0].Version = "2.0" }))
+	b := l.loggedIn(officer, "de")
+	b.get("/cases/1").shows("Stand: wartet")
+	if raw := b.get("/cases").raw + b.get("/cases/1").raw; strings.Contains(raw, "überholt") {
+		t.Error("it is overtaken before the later serial is loaded")
+	}
+	l.approve(officer, later.ID)
+	_, err := l.gate.Release(t.Context(), l.actor(officer), later.ID, nil)
+	l.must(err)
+	b.get("/cases").shows("wartetüberholt von Nr. 2")
+	s := b.get("/cases/1")
+	s.shows("überholt von Nr. 2 Die spätere Nummer 2 dieses Kanals ist schon geladen: Vorgang 2", "älter", "2.0 → 1.0", "ändert keinen Namen, den eine spätere Nummer gesetzt hat")
+	for _, bad := range []string{"mark updated", "aktualisiert", `class="verdict pass"`} {
+		if strings.Contains(s.raw, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	if notice := s.one("li", "class", "warn"); !strings.Contains(text(notice), "Die spätere Nummer 2") {
+		t.Errorf("the notice is %q", text(notice))
+	}
+	b.post("/cases/1/confirm", url.Values{"choice": {"approve"}, "review": {b.digest(1)}, "reason": {"as agreed"}}).
+		shows("überholt von Nr. 2", "ändert keinen Namen, den eine spätere Nummer gesetzt hat")
+	l.loggedIn(auditor, "en").get("/cases").shows("overtaken by serial 2")
+}
+
 // TestNameOfAnotherChannel shows what no decision can change.
 func TestNameOfAnotherChannel(t *testing.T) {
 	l := newLab(t)

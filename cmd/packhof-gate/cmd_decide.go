@@ -77,6 +77,11 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 	if o.yes && o.review == "" && (choice != gate.Reject || !c.Flags().Changed("review")) {
 		return &cli.UsageError{What: "--yes needs --review: the digest of what was read", Command: c.CommandPath()}
 	}
+	if !o.yes { // before anybody writes a reason, or a password
+		if err := s.undecided(c.Context(), id); err != nil {
+			return err
+		}
+	}
 	if choice == gate.Reject && strings.TrimSpace(o.reason) == "" {
 		return problem.New("case/reason", "a rejection needs a reason").Hint("add  --reason \"…\": why, in a sentence")
 	}
@@ -99,6 +104,21 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 			}
 		}
 		return s.decide(c, api, id, choice, review, o.reason)
+	})
+}
+
+// undecided refuses a decision about a case that needs none: it is at its end.
+// One whose row cannot be right can be rejected.
+func (s *site) undecided(ctx context.Context, id string) error {
+	return s.with(ctx, func(api *client) error {
+		var found gate.Case
+		if _, err := api.call(ctx, "GET", "cases/"+id, nil, &found); err != nil {
+			return err
+		}
+		if !found.State.Final() || found.State == gate.Unreadable {
+			return nil
+		}
+		return problem.New("case/not-waiting", "case %s needs no decision: it is %s", id, found.State).Hint("packhof-gate show %s", id)
 	})
 }
 

@@ -159,6 +159,9 @@ func (s *site) stateOf(c *gate.Summary) string {
 	if c.Withdrawn > 0 {
 		return s.say("{state}, withdrawn: {n}", "state", s.word("state", c.State), "n", c.Withdrawn)
 	}
+	if c.Later != nil {
+		return s.say("{state}, overtaken by serial {serial}", "state", s.word("state", c.State), "serial", s.position(c.Later.Epoch, c.Later.Serial))
+	}
 	return s.word("state", c.State)
 }
 

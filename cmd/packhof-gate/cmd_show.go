@@ -73,7 +73,7 @@ func (d *showDocument) table(w io.Writer, s *site) {
 			"digest", c.Manifest.String(), "file", cli.Clean(c.File), "artifacts", s.artifacts(c.Artifacts), "size", s.words.Size(c.Size)))
 	}
 	if c.Waiting {
-		fmt.Fprintln(w, s.say("it waits for other volumes: {lacking} of {size} are lacking", "lacking", s.words.Size(c.Size-c.Progress), "size", s.words.Size(c.Size)))
+		fmt.Fprintln(w, s.awaited(c))
 	}
 	if c.Problem != nil {
 		s.printProblem(w, c.Problem)
@@ -84,13 +84,35 @@ func (d *showDocument) table(w io.Writer, s *site) {
 	}
 	rows := [][]string{{}, s.heads("WHEN", "WHO", "WHAT", "", "")}
 	for _, e := range c.History {
-		rows = append(rows, []string{bundle.At(e.At).String(), e.Actor, s.word("event", e.Type), s.outcome(e.Outcome), cli.Shorten(s.told(e.Said, e.Code, e.Detail), 90)})
+		rows = append(rows, []string{bundle.At(e.At).String(), e.Actor, s.words.Word("event", e.Type), s.outcome(e.Outcome), cli.Shorten(s.told(e.Said, e.Code, e.Detail), 90)})
 	}
 	cli.Table(w, rows)
 	d.loads(w, s)
-	if next := s.next(&c.Summary, true); next != "" {
+	if next := s.nextShown(c); next != "" {
 		fmt.Fprintln(w, "\n"+s.say("next:  {command}", "command", next))
 	}
+}
+
+// awaited says what a case waits for that nobody is bringing more of: numbers of
+// volumes where they are known.
+func (s *site) awaited(c *gate.Case) string {
+	lacking, size := s.words.Size(c.Size-c.Progress), s.words.Size(c.Size)
+	switch {
+	case c.Progress >= c.Size:
+		return s.say("all of it is here, and it has not gone on: any volume of it makes it do so")
+	case c.Lacks == nil:
+		return s.say("it waits for other volumes: {lacking} of {size} are lacking", "lacking", lacking, "size", size)
+	}
+	return s.many(len(c.Lacks.Volumes), "it waits for volume {numbers} of {of}; {lacking} of {size} are lacking", "it waits for volumes {numbers} of {of}; {lacking} of {size} are lacking", "numbers", numbers(c.Lacks.Volumes), "of", c.Lacks.Of, "lacking", lacking, "size", size)
+}
+
+// nextShown is what a person may do who has seen all of a case. Where nothing
+// is lacking there is nothing to want.
+func (s *site) nextShown(c *gate.Case) string {
+	if c.Waiting && c.Progress >= c.Size {
+		return s.say("packhof-gate receive BUNDLE  goes on with it")
+	}
+	return s.next(&c.Summary, true)
 }
 
 // printProblem shows why a case stands where it stands.

@@ -441,6 +441,9 @@ func decideFailures() []failure {
 		{name: "decide: approve after rejection", given: func(l *lab) {
 			l.must("reject", "1", "--as", "anna", "--yes", "--review", l.review("1"), "--reason", "not needed")
 		}, run: append(approve, "--reason", "x"), exit: 1, code: "case/not-waiting", cases: 1},
+		{name: "decide: reject what is at its end, with no reason yet", given: func(l *lab) {
+			l.must("reject", "1", "--as", "anna", "--yes", "--review", l.review("1"), "--reason", "not needed")
+		}, run: []string{"reject", "1", "--as", "anna"}, exit: 1, code: "case/not-waiting", cases: 1},
 	}
 }
 

@@ -51,12 +51,12 @@ func readReview(ctx context.Context, api *client, id, lang string) (*reviewPage,
 
 // print shows the review: the verdict and why, what changes, who vouches.
 func (p *reviewPage) print(w io.Writer, s *site) {
-	fmt.Fprintln(w, s.say("verdict {verdict}; {people}", "verdict", s.word("verdict", p.Verdict), "people", s.people(p.Needed)))
+	p.printVerdict(w, s)
 	s.printErrors(w, p.Errors)
 	s.printFindings(w, p.Words, func(digest string) string { return p.nameOf(s, digest) })
 	rows := [][]string{{}, s.heads("KIND", "NAME", "VERSION", "DIGEST", "SIZE", "CHANGE", "SBOM", "GOES TO")}
 	for _, a := range p.Artifacts {
-		rows = append(rows, []string{s.word("kind", a.Kind), a.Name, a.Version, a.Digest.Short(), s.words.Size(a.Size), s.change(&a), s.sbom(a.SBOM), s.plan(a.Plan)})
+		rows = append(rows, []string{s.word("kind", a.Kind), a.Name, a.Version, a.Digest.Short(), s.words.Size(a.Size), p.change(s, &a), s.sbom(a.SBOM), s.plan(a.Plan)})
 		if a.Withdrawn != "" {
 			rows = append(rows, []string{"", s.say("withdrawn by its sender: {reason}", "reason", cli.Clean(a.Withdrawn))})
 		}
@@ -74,6 +74,21 @@ func (p *reviewPage) print(w io.Writer, s *site) {
 	cli.Table(w, p.facts(s))
 }
 
+// printVerdict says what came of judging, who has to approve where anybody can,
+// and whether a later delivery was faster.
+func (p *reviewPage) printVerdict(w io.Writer, s *site) {
+	verdict := s.word("verdict", p.Verdict)
+	if p.Verdict.Blocks() {
+		fmt.Fprintln(w, s.say("verdict {verdict}", "verdict", verdict))
+	} else {
+		fmt.Fprintln(w, s.say("verdict {verdict}; {people}", "verdict", verdict, "people", s.people(p.Needed)))
+	}
+	if p.Later != nil {
+		fmt.Fprintln(w, s.say("! overtaken by serial {serial}, which is loaded already as case {id}", "serial", s.position(p.Later.Epoch, p.Later.Serial), "id", fmt.Sprint(p.Later.Case)))
+		fmt.Fprintln(w, s.say("  approving moves no name that a later serial has set"))
+	}
+}
+
 func (p *reviewPage) facts(s *site) [][]string {
 	rows := [][]string{
 		{s.say("signed by"), s.say("{signers}; {needed} needed", "signers", s.owners(p.Signers), "needed", p.Threshold)},
@@ -84,11 +99,11 @@ func (p *reviewPage) facts(s *site) [][]string {
 	if p.Note != "" {
 		rows = append(rows, []string{s.say("note of the sender"), p.Note})
 	}
-	if p.Later != nil {
-		rows = append(rows, []string{s.say("overtaken"), s.say("serial {serial} of this channel is loaded already, as case {id}", "serial", p.Later.Serial, "id", p.Later.Case)})
-	}
 	if len(p.Missing) > 0 {
 		rows = append(rows, []string{s.say("serials that never came"), s.serials(p.Missing)})
+	}
+	if len(p.Unfinished) > 0 {
+		rows = append(rows, []string{s.say("serials that are not whole yet"), s.serials(p.Unfinished)})
 	}
 	if len(p.Abandoned) > 0 {
 		rows = append(rows, []string{s.say("serials given up by the sender"), s.serials(p.Abandoned)})
@@ -139,8 +154,13 @@ func (s *site) people(needed int) string {
 	return s.many(needed, "{n} person has to approve", "{n} people have to approve")
 }
 
-func (s *site) change(a *gate.ReviewArtifact) string {
+// change says what an artifact is against what the plant holds, which may be of
+// a later delivery.
+func (p *reviewPage) change(s *site, a *gate.ReviewArtifact) string {
 	word := s.word("change", a.Change)
+	if a.FromVersion != "" && p.Later != nil {
+		return s.say("older than {version}", "version", a.FromVersion)
+	}
 	if a.FromVersion != "" {
 		return s.say("{change} from {version}", "change", word, "version", a.FromVersion)
 	}
