@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -113,6 +114,15 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, sub)
 	if err != nil {
 		return err
+	}
+	has, knows, err := provider.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if has > knows {
+		return problem.New("gate/newer-database", "the database is of a later version of packhof-gate than this one").
+			With(fmt.Sprintf("database:      version %d", has), fmt.Sprintf("this program:  version %d", knows)).
+			Hint("run the later packhof-gate, or bring gate.db and gate.anchor back from a backup of before it ran")
 	}
 	_, err = provider.Up(ctx)
 	return err

@@ -3,8 +3,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -181,7 +179,7 @@ func (d *Depot) Tags(ctx context.Context, repository, after string, limit int) (
 	for ; next < len(names) && names[next].Repository == repository && len(tags) < limit; next++ {
 		from, err := d.gate.sourceOf(ctx, names[next])
 		switch {
-		case isContradiction(err):
+		case isContradiction(err), isRowDamaged(err):
 		case err != nil:
 			return nil, err
 		case from.withdrawn(list, names[next].Digest) == nil:
@@ -319,12 +317,28 @@ func (d *Depot) referrer(b shownBlob) (DepotReferrer, error) {
 
 // Files implements DepotStore.
 func (d *Depot) Files(ctx context.Context, tree DepotTag, after string, limit int) ([]DepotFile, error) {
-	files, err := rowsOf(ctx, d.gate.db.read, scanFile, `SELECT path, size, blob, pack, at FROM depot_file WHERE digest = ? AND path > ? ORDER BY path LIMIT ?`, tree.Digest.String(), after, limit)
-	if err == nil && len(files) == 0 && after == "" {
-		err = &NotReleasedError{What: fmt.Sprintf("a tree of files %s:%s", tree.Repository, tree.Tag)}
+	all, ok, err := d.gate.treeShown(ctx, tree)
+	if err != nil {
+		return nil, err
 	}
-	return files, err
+	if !ok || len(all) == 0 {
+		return nil, &NotReleasedError{What: fmt.Sprintf("a tree of files %s:%s", tree.Repository, tree.Tag)}
+	}
+	from := all.from(after)
+	to := min(len(all), from+limit/filesInBlock+2) // of the first block there may be nothing after it
+	files, err := filesOf(ctx, d.gate.db.read, tree.Digest, all, from, to)
+	if err != nil {
+		return nil, err
+	}
+	first, exact := slices.BinarySearchFunc(files, after, pathOrder)
+	if exact {
+		first++
+	}
+	return files[first:min(len(files), first+limit)], nil
 }
+
+// pathOrder is where a file is among others, by its path.
+func pathOrder(f DepotFile, path string) int { return cmp.Compare(f.Path, path) }
 
 // File implements DepotStore.
 func (d *Depot) File(ctx context.Context, repository, tag, path string) (DepotFile, error) {
@@ -332,11 +346,23 @@ func (d *Depot) File(ctx context.Context, repository, tag, path string) (DepotFi
 	if err != nil {
 		return DepotFile{}, err
 	}
-	f, err := scanFile(d.gate.db.read.QueryRowContext(ctx, `SELECT path, size, blob, pack, at FROM depot_file WHERE digest = ? AND path = ?`, t.Digest.String(), path))
-	if errors.Is(err, sql.ErrNoRows) {
-		return f, &NotReleasedError{What: fmt.Sprintf("the file %.200q of %s:%s", path, repository, tag)}
+	missing := &NotReleasedError{What: fmt.Sprintf("the file %.200q of %s:%s", path, repository, tag)}
+	all, ok, err := d.gate.treeShown(ctx, t)
+	if err != nil {
+		return DepotFile{}, err
 	}
-	return f, err
+	if !ok || len(all) == 0 {
+		return DepotFile{}, missing
+	}
+	from := all.from(path)
+	files, err := filesOf(ctx, d.gate.db.read, t.Digest, all, from, from+1)
+	if err != nil {
+		return DepotFile{}, err
+	}
+	if i, ok := slices.BinarySearchFunc(files, path, pathOrder); ok {
+		return files[i], nil
+	}
+	return DepotFile{}, missing
 }
 
 func scanFile(s scanner) (DepotFile, error) {

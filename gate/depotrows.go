@@ -7,13 +7,17 @@ import (
 	"github.com/packhof/packhof/bundle"
 )
 
+// reader brings manifests and the indices of packs, verified and within
+// bundle.ReadLimit.
+type reader func(bundle.OCIDescriptor) ([]byte, error)
+
 // showInDepot makes rows of everything that is reachable from a released
 // artifact, by which the depot finds it.
-func (t *tx) showInDepot(ctx context.Context, r *row, release *Release, name Name, a bundle.Artifact) error {
+func (t *tx) showInDepot(ctx context.Context, id CaseID, repository string, a bundle.Artifact, read reader) error {
 	w := artifactWalk{
-		read: func(d bundle.Digest) ([]byte, error) { return release.ReadAll(d, bundle.MaxOCIManifestSize) },
+		read: read,
 		put: func(d bundle.OCIDescriptor, doc *bundle.OCI) error {
-			return t.putShown(ctx, r.ID, publishedRoot{name.Repository, a.Root.Digest}, d, doc)
+			return t.putShown(ctx, id, publishedRoot{repository, a.Root.Digest}, d, doc)
 		},
 	}
 	if err := w.artifact(a); err != nil {
@@ -22,7 +26,7 @@ func (t *tx) showInDepot(ctx context.Context, r *row, release *Release, name Nam
 	if !a.Kind.IsTree() {
 		return nil
 	}
-	_, err := bundle.EachTreeFile(a.Root, release.Document, func(f bundle.TreeFile) error { return t.showFile(ctx, a.Root.Digest, f) })
+	_, err := bundle.EachTreeFile(a.Root, read, func(f bundle.TreeFile) error { return t.showFile(ctx, a.Root.Digest, f) })
 	return err
 }
 
@@ -44,7 +48,7 @@ func (t *tx) showFile(ctx context.Context, root bundle.Digest, f bundle.TreeFile
 // artifactWalk goes through everything that is reachable from an artifact, its
 // referrers included.
 type artifactWalk struct {
-	read func(bundle.Digest) ([]byte, error)
+	read reader
 	put  func(bundle.OCIDescriptor, *bundle.OCI) error // nil unless it is a manifest
 }
 
@@ -62,12 +66,11 @@ func (w *artifactWalk) artifact(a bundle.Artifact) error {
 }
 
 func (w *artifactWalk) manifest(root bundle.OCIDescriptor) error {
-	read := func(d bundle.OCIDescriptor) ([]byte, error) { return w.read(d.Digest) }
-	return bundle.Walk(root, read, func(d bundle.OCIDescriptor, role bundle.Role) error {
+	return bundle.Walk(root, w.read, func(d bundle.OCIDescriptor, role bundle.Role) error {
 		if !bundle.IsManifest(d.MediaType) || role != bundle.RoleMetadata {
 			return w.put(d, nil)
 		}
-		b, err := read(d)
+		b, err := w.read(d)
 		if err != nil {
 			return err
 		}

@@ -230,7 +230,7 @@ func (g *Gate) doctorCases(ctx context.Context) Check {
 	if err != nil {
 		return failedCheck(name, g.trouble(err))
 	}
-	stuck, wrong := map[State]int64{}, []string{}
+	stuck, wrong, spoilt := map[State]int64{}, []string{}, []string{}
 	for _, id := range ids {
 		r, err := rowOf(ctx, g.db.read, id)
 		switch {
@@ -242,15 +242,40 @@ func (g *Gate) doctorCases(ctx context.Context) Check {
 		case r.State == PartlyLoaded || r.State == CheckFailed || r.State == Damaged || r.State == Loading:
 			stuck[r.State]++
 		}
+		if err == nil && g.headSpoilt(ctx, id) != nil {
+			spoilt = append(spoilt, fmt.Sprint(id))
+		}
 	}
 	if len(wrong) > 0 {
 		return failedCheck(name, damagedRow(problem.New(codeRowDamaged, "%s", someOf(wrong))))
+	}
+	if len(spoilt) > 0 {
+		return failedCheck(name, problem.New(codeRowDamaged, "what was kept of the heads of these cases cannot be right: %s", strings.Join(spoilt, ", ")).
+			Hint("receive their bundles again: that brings their heads back"))
 	}
 	if len(stuck) == 0 {
 		return ok(name, said("none is stuck"))
 	}
 	return found(name, CheckWarning, said("partly loaded: {partly}, check failed: {failed}, damaged: {damaged}, loading: {loading}",
 		"partly", stuck[PartlyLoaded], "failed", stuck[CheckFailed], "damaged", stuck[Damaged], "loading", stuck[Loading]), "packhof-gate list")
+}
+
+// headSpoilt tells what of the head of a case is not what came. What else stands
+// against its bundle, such as a revocation, is no matter of Doctor; nor are trust
+// and floor here, of which it speaks elsewhere.
+func (g *Gate) headSpoilt(ctx context.Context, id CaseID) error {
+	_, err := headOf(ctx, g.db.read, id)
+	if err == nil && g.anchor != nil { // or else the directory is only looked at
+		_, trustErr := g.needTrust(ctx, g.db.read)
+		_, floorErr := floorOf(ctx, g.db.read)
+		if errors.Join(trustErr, floorErr) == nil {
+			_, err = g.bundleOf(ctx, g.db.read, id)
+		}
+	}
+	if isRowDamaged(err) {
+		return err
+	}
+	return nil
 }
 
 // someOf is the first of many sentences, and how many there are.

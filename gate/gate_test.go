@@ -3,7 +3,6 @@ package gate_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -321,36 +320,5 @@ func TestOneProcessOwnsTheDirectory(t *testing.T) {
 	l := newLab(t)
 	if _, err := gate.Open(t.Context(), l.options()); codeOf(err) != "gate/busy" {
 		t.Errorf("opened twice: %v", err)
-	}
-}
-
-// TestFilesOfATreeArePaged lists a tree of 10,000 files a page at a time.
-func TestFilesOfATreeArePaged(t *testing.T) {
-	const all, page = 10_000, 1000
-	l := newLab(t)
-	l.edit(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-		INSERT INTO depot_file SELECT 'sha256:%064d', printf('folder/file-%%07d', i), i, 'sha256:%064d' FROM n`, all-1, 0, 1))
-	tree, after, count := gate.DepotTag{Repository: "big", Tag: "1"}, "", 0
-	for {
-		files, err := l.gate.Depot().Files(t.Context(), tree, after, page)
-		if err != nil || len(files) > page {
-			t.Fatalf("%d files, %v", len(files), err)
-		}
-		for _, f := range files {
-			if want := fmt.Sprintf("folder/file-%07d", count); f.Path != want || f.Size != int64(count) {
-				t.Fatalf("%+v, want %s", f, want)
-			}
-			count++
-		}
-		if len(files) < page {
-			break
-		}
-		after = files[len(files)-1].Path
-	}
-	if count != all {
-		t.Errorf("%d files", count)
-	}
-	if _, err := l.gate.Depot().Files(t.Context(), gate.DepotTag{Repository: "no", Tag: "tree", Digest: bundle.Digest{1}}, "", page); codeOf(err) != "depot/not-found" {
-		t.Errorf("no tree: %v", err)
 	}
 }

@@ -407,7 +407,7 @@ func (g *Gate) recordNames(ctx context.Context, by Actor, r *row, d *Destination
 				return err
 			}
 			if d.Name == DepotName {
-				if err := t.showInDepot(ctx, r, release, name, release.artifacts[i]); err != nil {
+				if err := t.showInDepot(ctx, r.ID, name.Repository, release.artifacts[i], release.Document); err != nil {
 					return err
 				}
 			}

@@ -239,19 +239,5 @@ func (g *Gate) checkRows(ctx context.Context) error {
 			return err
 		}
 	}
-	return depotIsReleased(ctx, g.db.read)
-}
-
-// depotIsReleased makes sure that what the depot shows belongs to artifacts
-// whose names were published there.
-func depotIsReleased(ctx context.Context, q queryer) error {
-	stray, err := rowsOf(ctx, q, func(s scanner) (string, error) {
-		var digest string
-		return digest, s.Scan(&digest)
-	}, `SELECT b.digest FROM depot_blob b WHERE NOT EXISTS (SELECT 1 FROM load l WHERE l.case_id = b.case_id AND l.destination = ?
-		AND l.repository = b.repository AND l.digest = b.root AND l.state <> 'put') LIMIT 1`, DepotName)
-	if err != nil || len(stray) == 0 {
-		return err
-	}
-	return contradiction(standing{Of: "depot"}, standing{Of: "depot", Says: "it shows " + stray[0]})
+	return g.checkDepot(ctx)
 }

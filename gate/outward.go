@@ -128,10 +128,10 @@ func nobodyVouches(err error) bool {
 }
 
 // holds tells how much of a case's content is here. A bundle that nobody vouches
-// for any more counts for nothing.
+// for any more counts for nothing, nor does one whose head was spoilt.
 func (g *Gate) holds(ctx context.Context, q queryer, r *row, left *room) (bundle.Holding, []bundle.Piece, error) {
 	v, err := g.bundleOf(ctx, q, r.ID)
-	if nobodyVouches(err) {
+	if nobodyVouches(err) || isRowDamaged(err) {
 		return bundle.HoldsNone, nil, nil
 	}
 	if err != nil {

@@ -6,10 +6,12 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/signing"
@@ -215,10 +217,64 @@ func headOf(ctx context.Context, q queryer, id CaseID) (bundle.Head, error) {
 			}
 		}
 	}
-	if h.Manifest == nil {
-		return h, notAccepted(id)
+	return h, checkHead(ctx, q, id, h)
+}
+
+// checkHead makes sure that what was kept of a head is that of the case. A case
+// that was accepted has one.
+func checkHead(ctx context.Context, q queryer, id CaseID, h bundle.Head) error {
+	var manifest digestColumn
+	err := q.QueryRowContext(ctx, `SELECT manifest FROM cases WHERE id = ?`, id).Scan(&manifest)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
 	}
-	return h, nil
+	if h.Manifest != nil {
+		if h.Digest() != manifest.value() {
+			return headDamaged(id, errors.New("the manifest is another one"))
+		}
+		return nil
+	}
+	accepted, err := exists(ctx, q, `SELECT 1 FROM serial JOIN cases ON serial.manifest = cases.manifest WHERE cases.id = ? AND cases.state <> ?`, id, NotGenuine)
+	if err != nil {
+		return err
+	}
+	if accepted {
+		return headDamaged(id, errors.New("the manifest is missing"))
+	}
+	return notAccepted(id)
+}
+
+// headDamaged says that what was kept of the head of a case is not what came.
+// Receiving writes it anew.
+func headDamaged(id CaseID, what error) error {
+	return problem.New(codeRowDamaged, "what was kept of the head of case %d cannot be right: %w", id, what).
+		Hint("receive the bundle of case %d again: that brings its head back", id)
+}
+
+// spoiltHead tells whether a head was refused for what cannot be about one that
+// was accepted once: it lacks a signature or a trust document, or has another.
+// What was revoked since, or has run out, is no such thing.
+func spoiltHead(h bundle.Head, failure error) bool {
+	var untrusted *signing.UntrustedError
+	switch {
+	case failure == nil:
+		return false
+	case errors.As(failure, &untrusted) && len(untrusted.Refused) == 0 && len(untrusted.Mismatched)+len(untrusted.Malformed) > 0:
+		return true
+	case len(h.Signatures) == 0, slices.ContainsFunc(h.Signatures, isNoSignature):
+		return true
+	}
+	m, err := bundle.ParseManifestUnsafe(h.Manifest) // its digest is that of the case
+	if err != nil {
+		return false
+	}
+	root := slices.ContainsFunc(h.Roots, func(d bundle.TrustDocument) bool { return cas.DigestOf(d.Bytes) == m.TrustRoot.Digest })
+	return !root || cas.DigestOf(h.Revocations.Bytes) != m.Revocations.Digest
+}
+
+func isNoSignature(s bundle.Signature) bool {
+	parsed, err := signing.ParseBundle(s.Bytes)
+	return err != nil || parsed.Claims().Short() != s.Key
 }
 
 // notAccepted says that the gate keeps nothing of what a file brought: it was
@@ -250,5 +306,8 @@ func (g *Gate) bundleOf(ctx context.Context, q queryer, id CaseID) (v vouched, e
 	}
 	sealed := bundle.OpenSealed(fmt.Sprintf("case %d", id), head, bundle.StoreContent(g.store))
 	v.bundle, err = sealed.Verify(v.trust, judgingTime(g.clock(), v.floor))
+	if spoiltHead(head, err) {
+		err = headDamaged(id, err)
+	}
 	return v, err
 }

@@ -69,6 +69,7 @@ func placeOfName(names []DepotTag, repository, tag string) (int, bool) {
 // shownDepot is what is kept of what the depot shows.
 type shownDepot struct {
 	names shownNames
+	trees shownTrees
 
 	mu    sync.Mutex
 	cases map[CaseID]*shownCase
@@ -190,7 +191,7 @@ func (g *Gate) reaches(c *shownCase, at publishedRoot) (map[bundle.Digest]reacha
 	}
 	blobs := map[bundle.Digest]reachable{}
 	w := artifactWalk{
-		read: func(d bundle.Digest) ([]byte, error) { return g.store.ReadAll(d, bundle.MaxOCIManifestSize) },
+		read: g.document,
 		put: func(d bundle.OCIDescriptor, doc *bundle.OCI) error {
 			b := reachable{mediaType: d.MediaType, size: d.Size, manifest: doc != nil}
 			if doc != nil && doc.Subject != nil {

@@ -86,7 +86,7 @@ func (d *daemon) run(ctx context.Context) error {
 			}
 		}()
 	}
-	d.background(working, func() error { return d.gate.Resume(working) }, func(err error) {
+	d.background(working, func() error { return errors.Join(d.gate.MendDepot(working), d.gate.Resume(working)) }, func(err error) {
 		if working.Err() == nil {
 			failed <- fmt.Errorf("go on with what was interrupted: %w", err)
 		}
