@@ -121,7 +121,7 @@ func badIndex(format string, args ...any) error {
 }
 
 func cutLine(b []byte) (line, rest []byte, err error) {
-	line, rest, ended := bytes.Cut(b[:min(len(b), maxIndexLine)], []byte{'\n'})
+	line, _, ended := bytes.Cut(b[:min(len(b), maxIndexLine)], []byte{'\n'})
 	if !ended {
 		return nil, nil, badIndex("a line is missing, does not end or has more than %d bytes", maxIndexLine)
 	}

@@ -16,7 +16,9 @@ const (
 )
 
 // Reads is what this program reads.
-func Reads() []string { return []string{FormatV1, ReadsAnswers, ReadsControl, ReadsPacks, ReadsWithdraws} }
+func Reads() []string {
+	return []string{FormatV1, ReadsAnswers, ReadsControl, ReadsPacks, ReadsWithdraws}
+}
 
 // Needs is what a reader of this manifest has to state that it reads.
 func (m *Manifest) Needs() []string {
