@@ -89,7 +89,8 @@ const maxPassphrase = 64 << 10
 // readHidden reads a line that is not shown. It ends with the context, since
 // whoever presses Ctrl-C at a prompt means it.
 func (a *App) readHidden(ctx context.Context, in *os.File, prompt string) ([]byte, error) {
-	before, err := term.GetState(int(in.Fd()))
+	fd := int(in.Fd()) // asked for here: nobody waits for the goroutine below
+	before, err := term.GetState(fd)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (a *App) readHidden(ctx context.Context, in *os.File, prompt string) ([]byt
 	answered := make(chan answer, 1)
 	fmt.Fprint(a.Stderr, prompt)
 	go func() {
-		phrase, err := term.ReadPassword(int(in.Fd()))
+		phrase, err := term.ReadPassword(fd)
 		answered <- answer{phrase, err}
 	}()
 	select {
@@ -109,7 +110,7 @@ func (a *App) readHidden(ctx context.Context, in *os.File, prompt string) ([]byt
 		return said.phrase, said.err
 	case <-ctx.Done():
 		// The reader stays behind until the program ends, which is now.
-		return nil, errors.Join(&promptError{context.Cause(ctx)}, term.Restore(int(in.Fd()), before))
+		return nil, errors.Join(&promptError{context.Cause(ctx)}, term.Restore(fd, before))
 	}
 }
 

@@ -18,7 +18,6 @@ func openTerminal(t *testing.T) (person, program *os.File) {
 	if err != nil {
 		t.Skipf("no terminals here: %v", err)
 	}
-	t.Cleanup(func() { _ = person.Close() })
 	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +29,10 @@ func openTerminal(t *testing.T) (person, program *os.File) {
 	if err != nil {
 		t.Skipf("no terminals here: %v", err)
 	}
-	t.Cleanup(func() { _ = program.Close() })
+	t.Cleanup(func() { // the person goes first: that ends whoever still reads
+		_ = person.Close()
+		_ = program.Close()
+	})
 	return person, program
 }
 
