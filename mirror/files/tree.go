@@ -116,13 +116,14 @@ func (t *tree) hash(ctx context.Context, name string, item mirror.Item) (bundle.
 }
 
 // copySteady copies a file that nobody writes to meanwhile: of one that grows
-// there might be no end.
+// there might be no end. It looks one byte further than the size that the file
+// has, since some files say that they have none.
 func (t *tree) copySteady(w io.Writer, r io.Reader, f *os.File, name string) (int64, error) {
 	before, err := f.Stat()
 	if err != nil {
 		return 0, fmt.Errorf("read %s in %s: %w", name, t.from, err)
 	}
-	size, err := io.CopyBuffer(w, io.LimitReader(r, before.Size()), make([]byte, 256<<10))
+	size, err := io.CopyBuffer(w, io.LimitReader(r, before.Size()+1), make([]byte, 256<<10))
 	if err != nil {
 		return size, fmt.Errorf("read %s in %s: %w", name, t.from, err)
 	}
