@@ -130,16 +130,16 @@ func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 		approvals: o.Approvals, policy: o.Policy, judge: o.Judge, faults: o.Faults, lock: lock,
 	}
 	if g.store, err = cas.OpenStore(filepath.Join(o.Dir, dirStore)); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, giveBack(lock))
 	}
 	if err = g.store.Sweep(); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, giveBack(lock))
 	}
 	if g.anchor, err = newAnchor(o.Dir, enrolment); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, giveBack(lock))
 	}
 	if g.db, err = openDatabase(ctx, filepath.Join(o.Dir, fileDatabase)); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, giveBack(lock))
 	}
 	if err = g.openHistory(ctx); err == nil {
 		err = g.sweepAssemblies(ctx)
@@ -225,8 +225,14 @@ func takeLock(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// giveBack ends the lock at once. Closing alone would leave it to a child that
+// is just being started and still has the file open.
+func giveBack(lock *os.File) error {
+	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
+}
+
 // Close gives the data directory back.
-func (g *Gate) Close() error { return errors.Join(g.db.close(), g.lock.Close()) }
+func (g *Gate) Close() error { return errors.Join(g.db.close(), giveBack(g.lock)) }
 
 // ID is the gate's id.
 func (g *Gate) ID() string { return g.id }
