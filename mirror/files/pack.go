@@ -113,20 +113,9 @@ func (s *Source) fetchPacks(ctx context.Context, from string, packs []bundle.Pac
 	if len(missing) == 0 {
 		return nil
 	}
-	t, err := s.open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.root.Close()) }()
-	item := s.progress.Start("pack "+from, bytes)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU())
-	for _, p := range missing {
-		group.Go(func() error { return t.storePack(ctx, p, into, item) })
-	}
-	err = group.Wait()
-	item.Done(err)
-	return err
+	return bring(ctx, s, from, "pack", bytes, missing, func(ctx context.Context, t *tree, p bundle.Pack, item mirror.Item) error {
+		return t.storePack(ctx, p, into, item)
+	})
 }
 
 // storePack writes one pack while its files are read. One that is not as it was

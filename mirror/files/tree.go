@@ -174,16 +174,24 @@ func (s *Source) fetchTree(ctx context.Context, from string, files []bundle.File
 	if len(missing) == 0 {
 		return nil
 	}
+	return bring(ctx, s, from, "read", bytes, missing, func(ctx context.Context, t *tree, f bundle.File, item mirror.Item) error {
+		return t.store(ctx, f, into, item)
+	})
+}
+
+// bring opens a tree and does with each part of it, on all cores, what brings it
+// into the store; verb and bytes are for the progress.
+func bring[T any](ctx context.Context, s *Source, from, verb string, bytes int64, parts []T, do func(context.Context, *tree, T, mirror.Item) error) (err error) {
 	t, err := s.open(from)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.root.Close()) }()
-	item := s.progress.Start("read "+from, bytes)
+	item := s.progress.Start(verb+" "+from, bytes)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())
-	for _, f := range missing {
-		group.Go(func() error { return t.store(ctx, f, into, item) })
+	for _, part := range parts {
+		group.Go(func() error { return do(ctx, t, part, item) })
 	}
 	err = group.Wait()
 	item.Done(err)
