@@ -105,8 +105,7 @@ const codeAnchorBehind = "gate/anchor-behind"
 // isWrittenDown tells an error that comes after a step was committed from one
 // that kept it from being.
 func isWrittenDown(err error) bool {
-	var coded interface{ Code() string }
-	return err == nil || errors.As(err, &coded) && coded.Code() == codeAnchorBehind
+	return err == nil || problem.CodeOf(err) == codeAnchorBehind
 }
 
 // ExecContext changes rows. After one statement has failed there are no others:

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"errors"
 	"slices"
 	"unicode/utf8"
 
@@ -24,8 +23,7 @@ func damagedRow(p *problem.Problem) error {
 // isRowDamaged tells a row that cannot be right from a database that cannot be
 // read.
 func isRowDamaged(err error) bool {
-	var coded interface{ Code() string }
-	return errors.As(err, &coded) && coded.Code() == codeRowDamaged
+	return problem.CodeOf(err) == codeRowDamaged
 }
 
 // rawSummary is what of a row has to be parsed before it means anything.

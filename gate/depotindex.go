@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/packhof/packhof/bundle"
@@ -126,8 +125,7 @@ func wrongIndex(at publishedRoot, what string) error {
 // isWrongIndex tells rows that are to be made anew: those that say something
 // else, and those that nobody can read.
 func isWrongIndex(err error) bool {
-	var coded interface{ Code() string }
-	return errors.As(err, &coded) && coded.Code() == codeIndex || isRowDamaged(err)
+	return problem.CodeOf(err) == codeIndex || isRowDamaged(err)
 }
 
 // Rows of what is not published in the depot, or is no more.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json/v2"
@@ -134,20 +135,10 @@ func asProblem(err error) *Problem {
 	if err == nil {
 		return nil
 	}
-	p := &Problem{Code: "failed", What: err.Error(), Evidence: []string{}}
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		p.Code = coded.Code()
+	return &Problem{
+		Code: cmp.Or(problem.CodeOf(err), "failed"), What: err.Error(),
+		Evidence: append([]string{}, problem.EvidenceOf(err)...), Remedy: problem.RemedyOf(err),
 	}
-	var evidence interface{ Evidence() []string }
-	if errors.As(err, &evidence) {
-		p.Evidence = append(p.Evidence, evidence.Evidence()...)
-	}
-	var remedy interface{ Remedy() string }
-	if errors.As(err, &remedy) {
-		p.Remedy = remedy.Remedy()
-	}
-	return p
 }
 
 // Err gives the problem back as an error with the same code, evidence and

@@ -341,8 +341,7 @@ const codeContradiction = "audit/contradiction"
 // isContradiction tells rows that somebody edited from those that cannot be
 // read.
 func isContradiction(err error) bool {
-	var coded interface{ Code() string }
-	return errors.As(err, &coded) && coded.Code() == codeContradiction
+	return problem.CodeOf(err) == codeContradiction
 }
 
 func contradiction(said, now standing) error {

@@ -39,8 +39,7 @@ func noRoomForIndex(err error) bool {
 // Other errors, and those that say so already, it gives back.
 func databaseTrouble(path string, err error) error {
 	var e *sqlite.Error
-	var coded interface{ Code() string }
-	if !errors.As(err, &e) || errors.As(err, &coded) {
+	if !errors.As(err, &e) || problem.CodeOf(err) != "" {
 		return err
 	}
 	switch primary := e.Code() & 0xff; primary {

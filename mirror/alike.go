@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // SealedAlike is the last serial that was sealed, where a lock would bring a
@@ -15,7 +16,7 @@ func SealedAlike(store *cas.Store, ledger *Ledger, lock *Lock, at time.Time) (in
 		return 0, nil
 	}
 	sealed, _, err := SealedLock(store, ledger, last.Epoch, last.Serial)
-	if codeOf(err) == "serial/lock-lost" {
+	if problem.CodeOf(err) == "serial/lock-lost" {
 		return 0, nil
 	}
 	if err != nil || !at.Before(sealed.Expires.Time) {

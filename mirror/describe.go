@@ -138,12 +138,7 @@ func (d *describer) tell(p Pinned, err error) {
 	if d.warn == nil {
 		return
 	}
-	var evidence []string
-	var more interface{ Evidence() []string }
-	if errors.As(err, &more) {
-		evidence = more.Evidence()
-	}
-	d.warn(fmt.Sprintf("no SBOM of the %s %s: %s", p.Kind, p.Name, reason(err)), evidence)
+	d.warn(fmt.Sprintf("no SBOM of the %s %s: %s", p.Kind, p.Name, reason(err)), problem.EvidenceOf(err))
 }
 
 // document gives the SBOM of one subject: kept from before, or made now.

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -427,7 +428,7 @@ func (e *Exporter) fetchAll(ctx context.Context, l *Lock) (here []Pinned, omitte
 			failures[i] = fmt.Errorf("%s %s: %w", p.Kind, p.Name, failures[i])
 			// The code, not the whole chain: addresses and ports of this machine
 			// have no place in a bundle, nor has what differs from run to run.
-			omitted = append(omitted, bundle.Omission{Name: p.Name, Reason: fmt.Sprintf("%s: %s", codeOf(failures[i]), p.From)})
+			omitted = append(omitted, bundle.Omission{Name: p.Name, Reason: fmt.Sprintf("%s: %s", cmp.Or(problem.CodeOf(failures[i]), "failed"), p.From)})
 			mayOmit = mayOmit && outOfReach(failures[i])
 		}
 	}
@@ -440,20 +441,12 @@ func (e *Exporter) fetchAll(ctx context.Context, l *Lock) (here []Pinned, omitte
 // outOfReach tells an upstream that does not answer from one that answers
 // with the wrong thing.
 func outOfReach(err error) bool {
-	switch codeOf(err) {
+	switch problem.CodeOf(err) {
 	case "source/unreachable", "source/failed", "source/rate-limited",
 		"registry/unreachable", "registry/failed", "registry/rate-limited", "registry/interrupted":
 		return true
 	}
 	return false
-}
-
-func codeOf(err error) string {
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return "failed"
 }
 
 // head signs the manifest and puts the trust documents of the lock beside it.

@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -238,17 +237,13 @@ func (e *IncompleteError) Evidence() []string {
 	var lines []string
 	for _, err := range e.Failures {
 		lines = append(lines, strings.TrimSpace(err.Error()))
-		var more interface{ Evidence() []string }
-		if errors.As(err, &more) {
-			for _, line := range more.Evidence() {
-				lines = append(lines, "  "+line)
-			}
+		for _, line := range problem.EvidenceOf(err) {
+			lines = append(lines, "  "+line)
 		}
-		var remedy interface{ Remedy() string }
-		if errors.As(err, &remedy) && remedy.Remedy() != "" {
-			lines = append(lines, "  hint: "+remedy.Remedy())
+		if remedy := problem.RemedyOf(err); remedy != "" {
+			lines = append(lines, "  hint: "+remedy)
 		}
-		if code := codeOf(err); code != "failed" {
+		if code := problem.CodeOf(err); code != "" {
 			lines = append(lines, "  code: "+code)
 		}
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json/v2"
-	"errors"
 	"net/http"
 	"strings"
 
@@ -25,18 +24,11 @@ type problemDocument struct {
 
 // documentOf asks an error for what a person needs to know.
 func documentOf(err error) problemDocument {
-	p := problemDocument{Detail: err.Error(), Code: cli.CodeOf(err), Evidence: []string{}}
-	var evident interface{ Evidence() []string }
-	if errors.As(err, &evident) {
-		p.Evidence = append(p.Evidence, evident.Evidence()...)
-	}
-	var remedied interface{ Remedy() string }
-	if errors.As(err, &remedied) {
-		p.Remedy = remedied.Remedy()
-	}
-	p.Detail, p.Remedy = strings.ToValidUTF8(p.Detail, "\ufffd"), strings.ToValidUTF8(p.Remedy, "\ufffd")
-	for i, line := range p.Evidence {
-		p.Evidence[i] = strings.ToValidUTF8(line, "\ufffd") // what is JSON afterwards, whatever an error quotes
+	// What is JSON afterwards, whatever an error quotes.
+	valid := func(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
+	p := problemDocument{Detail: valid(err.Error()), Code: cli.CodeOf(err), Evidence: []string{}, Remedy: valid(problem.RemedyOf(err))}
+	for _, line := range problem.EvidenceOf(err) {
+		p.Evidence = append(p.Evidence, valid(line))
 	}
 	return p
 }

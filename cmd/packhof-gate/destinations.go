@@ -106,8 +106,5 @@ func remedyOf(err error) string {
 	if os.IsNotExist(err) {
 		return "paths start from the data directory"
 	}
-	if r, ok := err.(interface{ Remedy() string }); ok {
-		return r.Remedy()
-	}
-	return ""
+	return problem.RemedyOf(err)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // reception takes in what lies at the named places: a bundle, from as many media
@@ -239,11 +239,8 @@ func (s *severalError) Evidence() []string {
 			line = f.name + ":  " + line
 		}
 		lines = append(lines, line)
-		var evident interface{ Evidence() []string }
-		if errors.As(f.err, &evident) {
-			for _, detail := range evident.Evidence() {
-				lines = append(lines, "  "+detail)
-			}
+		for _, detail := range problem.EvidenceOf(f.err) {
+			lines = append(lines, "  "+detail)
 		}
 	}
 	if more := len(s.failed) - maxNamed; more > 0 {
@@ -253,10 +250,4 @@ func (s *severalError) Evidence() []string {
 }
 
 // Remedy is that of the worst.
-func (s *severalError) Remedy() string {
-	var remedied interface{ Remedy() string }
-	if errors.As(s.worst(), &remedied) {
-		return remedied.Remedy()
-	}
-	return ""
-}
+func (s *severalError) Remedy() string { return problem.RemedyOf(s.worst()) }

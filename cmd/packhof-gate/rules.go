@@ -78,11 +78,7 @@ func (s *site) doctorRules(ctx context.Context, judged string) gate.Check {
 	c := gate.Check{Name: "rules of your own", Result: gate.CheckOK}
 	dir, own, digest, err := s.rulesNow(ctx)
 	if err != nil {
-		c.Result, c.Detail, c.Code = gate.CheckBad, err.Error(), cli.CodeOf(err)
-		var told interface{ Remedy() string }
-		if errors.As(err, &told) {
-			c.Remedy = told.Remedy()
-		}
+		c.Result, c.Detail, c.Code, c.Remedy = gate.CheckBad, err.Error(), cli.CodeOf(err), problem.RemedyOf(err)
 		return c
 	}
 	c.Detail = s.many(own, "{folder}: {n} rule", "{folder}: {n} rules", "folder", dir)

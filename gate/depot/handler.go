@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // Options are what a server may be given besides its store.
@@ -110,13 +111,11 @@ func (s *server) refusalOf(r *http.Request, err error, unknown string) *refusal 
 // trouble tells the operator.
 func (s *server) trouble(ctx context.Context, path string, err error) {
 	attrs := []any{slog.String("path", path), slog.Any("error", err)}
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		attrs = append(attrs, slog.String("code", coded.Code()))
+	if code := problem.CodeOf(err); code != "" {
+		attrs = append(attrs, slog.String("code", code))
 	}
-	var proof interface{ Evidence() []string }
-	if errors.As(err, &proof) {
-		attrs = append(attrs, slog.Any("evidence", proof.Evidence()))
+	if evidence := problem.EvidenceOf(err); evidence != nil {
+		attrs = append(attrs, slog.Any("evidence", evidence))
 	}
 	s.log.ErrorContext(ctx, "the depot refuses to give content", attrs...)
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // Exit codes. They are a promise to scripts: docs, the help topic "exit-codes"
@@ -70,21 +72,15 @@ func ExitCodes() []ExitMeaning {
 	}
 }
 
-// coded is what an error has that a person can meet.
-type coded interface {
-	error
-	Code() string
-}
-
 // CodeOf gives the stable code of an error: its own, or one made of the
 // operating system's answer, or "failed".
 func CodeOf(err error) string {
-	var c coded
+	own := problem.CodeOf(err)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
-	case errors.As(err, &c):
-		return c.Code()
+	case own != "":
+		return own
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "disk/full"
 	case errors.Is(err, syscall.EFBIG):

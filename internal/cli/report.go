@@ -2,11 +2,12 @@ package cli
 
 import (
 	"encoding/json/v2"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"unicode"
+
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // Report prints an error as every command does: what and which object, the
@@ -50,16 +51,10 @@ func reportOf(err error) report {
 	if r.Code == "interrupted" {
 		r.Error = "interrupted"
 	}
-	var evidence interface{ Evidence() []string }
-	if errors.As(err, &evidence) {
-		for _, line := range evidence.Evidence() {
-			r.Evidence = append(r.Evidence, Shorten(clean(line), maxLine))
-		}
+	for _, line := range problem.EvidenceOf(err) {
+		r.Evidence = append(r.Evidence, Shorten(clean(line), maxLine))
 	}
-	var remedy interface{ Remedy() string }
-	if errors.As(err, &remedy) {
-		r.Hint = clean(remedy.Remedy())
-	}
+	r.Hint = clean(problem.RemedyOf(err))
 	if entry, ok := Lookup(r.Code); ok && r.Hint == "" && !isAtPrompt(err) {
 		r.Hint = entry.Remedy
 	}
