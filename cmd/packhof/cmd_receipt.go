@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -23,27 +22,21 @@ packhof knows which formats a gate reads, and which content the cache no
 longer has to keep for it.  packhof export --since  keeps its receipts too.`,
 		Example: "  packhof receipt add receipt.json",
 		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return runReceiptAdd(p, args) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return p.aloneWith(func() error { return runReceiptAdd(p, args) })
+		},
 	}, &cobra.Command{
 		Use:   "list",
 		Short: "Show what is known of each gate",
 		Example: `  packhof receipt list
   packhof receipt list -o json`,
 		Args: cli.Needs(),
-		RunE: func(*cobra.Command, []string) error { return runReceiptList(p) },
+		RunE: func(*cobra.Command, []string) error { return p.withGates(p.printGates) },
 	})
 	return c
 }
 
-func runReceiptAdd(p *project, paths []string) (err error) {
-	if err := p.load(); err != nil {
-		return err
-	}
-	release, err := p.alone()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
+func runReceiptAdd(p *project, paths []string) error {
 	gates, err := p.gates()
 	if err != nil {
 		return err
@@ -67,7 +60,9 @@ func keepReceipt(gates *mirror.Gates, path string) error {
 	return nil
 }
 
-func runReceiptList(p *project) error {
+// withGates reads packhof.yaml and what is kept of its gates, for a command
+// that only shows.
+func (p *project) withGates(show func(*mirror.Gates) error) error {
 	if err := p.load(); err != nil {
 		return err
 	}
@@ -75,7 +70,7 @@ func runReceiptList(p *project) error {
 	if err != nil {
 		return err
 	}
-	return p.printGates(gates)
+	return show(gates)
 }
 
 // gates reads the trust root, and what is kept of its gates.

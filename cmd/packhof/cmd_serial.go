@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -38,7 +37,7 @@ and say so with --undelivered.`,
 			if reason == "" {
 				return &cli.UsageError{What: "abandon needs --reason, a line that says why", Command: c.CommandPath()}
 			}
-			return runAbandon(p, epoch, serial, reason, undelivered)
+			return p.aloneWith(func() error { return runAbandon(p, epoch, serial, reason, undelivered) })
 		},
 	}
 	abandon.Flags().StringVar(&reason, "reason", "", "a `line` that says why; needed")
@@ -50,31 +49,12 @@ and say so with --undelivered.`,
 		Example: `  packhof serial list
   packhof serial list -o json`,
 		Args: cli.Needs(),
-		RunE: func(*cobra.Command, []string) error { return runSerialList(p) },
+		RunE: func(*cobra.Command, []string) error { return p.withGates(p.printSerials) },
 	}, abandon)
 	return c
 }
 
-func runSerialList(p *project) error {
-	if err := p.load(); err != nil {
-		return err
-	}
-	gates, err := p.gates()
-	if err != nil {
-		return err
-	}
-	return p.printSerials(gates)
-}
-
-func runAbandon(p *project, epoch, serial int64, reason string, undelivered bool) (err error) {
-	if err := p.load(); err != nil {
-		return err
-	}
-	release, err := p.alone()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
+func runAbandon(p *project, epoch, serial int64, reason string, undelivered bool) error {
 	gates, err := p.gates()
 	if err != nil {
 		return err

@@ -39,7 +39,9 @@ that packhof.yaml names, with threshold one. The plant takes the root in by
 hand and compares its fingerprint.`,
 		Example: "  packhof trust init --owner release@example",
 		Args:    cli.Needs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return runTrustInit(p, c, owner) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.aloneWith(func() error { return runTrustInit(p, c, owner) })
+		},
 	}
 	start.Flags().StringVar(&owner, "owner", "", "`who` holds the key, such as release@example; needed")
 	add := &cobra.Command{
@@ -51,7 +53,9 @@ that is enrolled and says now whom to encrypt to is enrolled again.`,
 		Example: `  packhof trust add-gate enrol.json
   packhof trust add-gate enrol.json --fingerprint "$(cat fingerprint-by-telephone)"`,
 		Args: cli.Needs("the gate's enrol.json"),
-		RunE: func(c *cobra.Command, args []string) error { return runAddGate(p, c, args[0], fingerprint) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.aloneWith(func() error { return runAddGate(p, c, args[0], fingerprint) })
+		},
 	}
 	add.Flags().StringVar(&fingerprint, "fingerprint", "", "`fingerprint` as the gate shows it, where nobody is at the terminal")
 	show := &cobra.Command{
@@ -66,15 +70,7 @@ that is enrolled and says now whom to encrypt to is enrolled again.`,
 	return c
 }
 
-func runTrustInit(p *project, c *cobra.Command, owner string) (err error) {
-	if err := p.load(); err != nil {
-		return err
-	}
-	release, err := p.alone()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
+func runTrustInit(p *project, c *cobra.Command, owner string) error {
 	dir := p.path(p.spec.Trust)
 	root, revocations := mirror.TrustFile(dir, "root", 1), mirror.TrustFile(dir, "revocations", 1)
 	for _, path := range []string{root, revocations} {
@@ -113,15 +109,7 @@ func runTrustInit(p *project, c *cobra.Command, owner string) (err error) {
 	return showTrust(p)
 }
 
-func runAddGate(p *project, c *cobra.Command, path, fingerprint string) (err error) {
-	if err := p.load(); err != nil {
-		return err
-	}
-	release, err := p.alone()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
+func runAddGate(p *project, c *cobra.Command, path, fingerprint string) error {
 	enrolment, raw, err := readEnrolment(path)
 	if err != nil {
 		return err

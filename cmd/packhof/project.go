@@ -107,6 +107,20 @@ func guard(dir string) (release func() error, err error) {
 // alone keeps other processes out of the folder of packhof.yaml.
 func (p *project) alone() (release func() error, err error) { return guard(filepath.Dir(p.file)) }
 
+// aloneWith reads packhof.yaml and does something while no other process works
+// in its folder.
+func (p *project) aloneWith(do func() error) (err error) {
+	if err := p.load(); err != nil {
+		return err
+	}
+	release, err := p.alone()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	return do()
+}
+
 // openStore opens the store and keeps other processes out of the project and
 // out of the store until release is called.
 func (p *project) openStore() (store *cas.Store, release func() error, err error) {
