@@ -108,6 +108,61 @@ func (b *bench) command(dir, program string, args ...string) (run, error) {
 	return run{took: time.Since(begun), peak: usage.Maxrss << 10}, nil
 }
 
+// pair is the same thing done by Packhof and by what it is measured against.
+type pair struct {
+	ours, theirs time.Duration // medians
+	peak         int64         // bytes, of Packhof
+}
+
+// inTurn does both, one after the other, so often.
+func (b *bench) inTurn(rounds int, theirs, ours func() (run, error)) (p pair, err error) {
+	var left, right []time.Duration
+	for round := range rounds {
+		r, err := theirs()
+		if err != nil {
+			return p, err
+		}
+		right = append(right, r.took)
+		if r, err = ours(); err != nil {
+			return p, err
+		}
+		left, p.peak = append(left, r.took), max(p.peak, r.peak)
+		fmt.Printf("round %d of %d: Packhof %.2f s, the other %.2f s\n", round+1, rounds, r.took.Seconds(), right[round].Seconds())
+	}
+	p.ours, p.theirs = median(left), median(right)
+	return p, nil
+}
+
+// speed is how many times as fast as the other Packhof is.
+func (p pair) speed() float64 { return p.theirs.Seconds() / p.ours.Seconds() }
+
+// memory is the line of the table for the memory of something.
+func (p pair) memory(what string) result {
+	return result{
+		what: what, ours: fmt.Sprintf("%d MiB", p.peak>>20), theirs: "–",
+		value: float64(p.peak >> 20), format: "%.0f MiB", bound: "≤ 256 MiB", holds: p.peak <= 256<<20,
+	}
+}
+
+// faster is the line for something that must have at least this share of the
+// speed of the other; theirs says what that is.
+func (p pair) faster(what, theirs string, least float64) result {
+	return result{
+		what: what, ours: fmt.Sprintf("%.2f s", p.ours.Seconds()), theirs: fmt.Sprintf("%s, %.2f s", theirs, p.theirs.Seconds()),
+		value: p.speed(), format: "%.2f", bound: fmt.Sprintf("≥ %.1f", least), holds: p.speed() >= least,
+	}
+}
+
+// sooner is the line for something that must take at most this share of the
+// time of the other.
+func (p pair) sooner(what, theirs string, most float64) result {
+	value := 1 / p.speed()
+	return result{
+		what: what, ours: fmt.Sprintf("%.2f s", p.ours.Seconds()), theirs: fmt.Sprintf("%s, %.2f s", theirs, p.theirs.Seconds()),
+		value: value, format: "%.2f", bound: fmt.Sprintf("≤ %.1f", most), holds: value <= most,
+	}
+}
+
 // settle waits until the disk has nothing left to do, so that one measurement
 // does not pay for another.
 func settle() { syscall.Sync() }

@@ -113,33 +113,16 @@ func (b *bench) layouts(p *plant) error {
 // load measures receive and release into an empty registry against skopeo
 // pushing the same images into another one.
 func (b *bench) load(p *plant) error {
-	var ours, theirs []time.Duration
-	var peak int64
-	for round := range b.rounds {
-		fmt.Printf("round %d of %d: skopeo", round+1, b.rounds)
-		took, err := b.intoRegistry(p, b.push)
-		if err != nil {
-			return err
-		}
-		theirs = append(theirs, took.took)
-		fmt.Printf(" %.1f s, packhof-gate", took.took.Seconds())
-		if took, err = b.intoRegistry(p, b.clear); err != nil {
-			return err
-		}
-		ours, peak = append(ours, took.took), max(peak, took.peak)
-		fmt.Printf(" %.1f s\n", took.took.Seconds())
+	both, err := b.inTurn(b.rounds,
+		func() (run, error) { return b.intoRegistry(p, b.push) },
+		func() (run, error) { return b.intoRegistry(p, b.clear) })
+	if err != nil {
+		return err
 	}
-	ratio := median(ours).Seconds() / median(theirs).Seconds()
 	b.results = append(b.results,
-		result{
-			what: fmt.Sprintf("receive, prove, judge and release %d images, %d MiB, into an empty registry and the depot", images, targetMiB),
-			ours: fmt.Sprintf("%.1f s", median(ours).Seconds()), theirs: fmt.Sprintf("skopeo pushing them from OCI layouts, proving nothing, %.1f s", median(theirs).Seconds()),
-			value: ratio, format: "%.2f", bound: "≤ 1.2", holds: ratio <= 1.2,
-		},
-		result{
-			what: "peak memory of that", ours: fmt.Sprintf("%d MiB", peak>>20), theirs: "–",
-			value: float64(peak >> 20), format: "%.0f MiB", bound: "≤ 256 MiB", holds: peak <= 256<<20,
-		})
+		both.sooner(fmt.Sprintf("receive, prove, judge and release %d images, %d MiB, into an empty registry and the depot", images, targetMiB),
+			"skopeo pushing them from OCI layouts, proving nothing", 1.2),
+		both.memory("peak memory of that"))
 	return nil
 }
 
@@ -237,24 +220,18 @@ func (b *bench) pull(p *plant) error {
 	}
 	depotURL := fmt.Sprintf("https://%s/v2/%s/%s/blobs/%s", address, strings.ReplaceAll(p.upstream.Host(), ":", "-"), repository, layer)
 	theirURL := fmt.Sprintf("https://%s/v2/%s/blobs/%s", p.upstream.Host(), repository, layer)
-	var ours, theirs []time.Duration
-	for range b.rounds + 2 { // the first ones warm up
-		r, err := b.command(p.dir, "curl", "-sSf", "--cacert", filepath.Join(data, "tls", "cert.pem"), "-o", "/dev/null", depotURL)
-		if err != nil {
-			return err
-		}
-		ours = append(ours, r.took)
-		if r, err = b.command(p.dir, "curl", "-sSf", "--cacert", filepath.Join(b.dir, "outside", "certs", "ca.crt"), "-o", "/dev/null", theirURL); err != nil {
-			return err
-		}
-		theirs = append(theirs, r.took)
+	both, err := b.inTurn(b.rounds+2, // the first ones warm up
+		func() (run, error) {
+			return b.command(p.dir, "curl", "-sSf", "--cacert", filepath.Join(b.dir, "outside", "certs", "ca.crt"), "-o", "/dev/null", theirURL)
+		},
+		func() (run, error) {
+			return b.command(p.dir, "curl", "-sSf", "--cacert", filepath.Join(data, "tls", "cert.pem"), "-o", "/dev/null", depotURL)
+		})
+	if err != nil {
+		return err
 	}
-	ratio := median(theirs).Seconds() / median(ours).Seconds()
-	b.results = append(b.results, result{
-		what: fmt.Sprintf("speed of a pull from the depot, one layer of %d MiB over TLS", sharedMiB), ours: fmt.Sprintf("%.2f s", median(ours).Seconds()),
-		theirs: fmt.Sprintf("CNCF distribution serving the same layer over TLS, %.2f s", median(theirs).Seconds()),
-		value:  ratio, format: "%.2f", bound: "≥ 0.8", holds: ratio >= 0.8,
-	})
+	b.results = append(b.results, both.faster(fmt.Sprintf("speed of a pull from the depot, one layer of %d MiB over TLS", sharedMiB),
+		"CNCF distribution serving the same layer over TLS", 0.8))
 	return nil
 }
 

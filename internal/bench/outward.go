@@ -1,11 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -84,58 +84,34 @@ func (b *bench) project() error {
 }
 
 func (b *bench) export() error {
-	var ours, theirs []time.Duration
-	var peak int64
-	for round := range b.rounds {
-		fmt.Printf("round %d of %d: skopeo", round+1, b.rounds)
-		took, err := b.skopeo()
-		if err != nil {
-			return err
-		}
-		theirs = append(theirs, took)
-		fmt.Printf(" %.1f s, packhof", took.Seconds())
-		r, err := b.freshExport()
-		if err != nil {
-			return err
-		}
-		ours, peak = append(ours, r.took), max(peak, r.peak)
-		fmt.Printf(" %.1f s\n", r.took.Seconds())
+	p, err := b.inTurn(b.rounds, b.skopeo, b.freshExport)
+	if err != nil {
+		return err
 	}
-	ratio := median(ours).Seconds() / median(theirs).Seconds()
 	b.results = append(b.results,
-		result{
-			what: fmt.Sprintf("export of %d images sharing layers, %d MiB, without scan and read-back", images, targetMiB),
-			ours: fmt.Sprintf("%.1f s", median(ours).Seconds()), theirs: fmt.Sprintf("skopeo into OCI layouts with shared blobs, %.1f s", median(theirs).Seconds()),
-			value: ratio, format: "%.2f", bound: "≤ 1.0", holds: ratio <= 1.0,
-		},
-		result{
-			what: "peak memory of that export", ours: fmt.Sprintf("%d MiB", peak>>20), theirs: "–",
-			value: float64(peak >> 20), format: "%.0f MiB", bound: "≤ 256 MiB", holds: peak <= 256<<20,
-		})
+		p.sooner(fmt.Sprintf("export of %d images sharing layers, %d MiB, without scan and read-back", images, targetMiB), "skopeo into OCI layouts with shared blobs", 1.0),
+		p.memory("peak memory of that export"))
 	return b.secondExport()
 }
 
 // skopeo copies the images one by one into layouts that share their blobs.
-func (b *bench) skopeo() (time.Duration, error) {
+func (b *bench) skopeo() (run, error) {
 	dir := filepath.Join(b.dir, "skopeo")
-	if err := os.RemoveAll(dir); err != nil {
-		return 0, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, err
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return run{}, err
 	}
 	settle()
-	var took time.Duration
+	var sum run
 	for i := range images {
 		r, err := b.command(dir, "skopeo", "copy", "--quiet", "--insecure-policy", "--src-tls-verify=false",
 			"--dest-shared-blob-dir", filepath.Join(dir, "blobs"),
 			fmt.Sprintf("docker://%s/bench/image%d:1", b.registry.Host(), i), fmt.Sprintf("oci:%s:1", filepath.Join(dir, fmt.Sprintf("image%d", i))))
 		if err != nil {
-			return 0, err
+			return run{}, err
 		}
-		took += r.took
+		sum.took += r.took
 	}
-	return took, os.RemoveAll(dir)
+	return sum, os.RemoveAll(dir)
 }
 
 // freshExport exports with an empty store. The ledger is put back afterwards,
@@ -177,33 +153,22 @@ func (b *bench) secondExport() error {
 func (b *bench) verify() error {
 	dir := filepath.Join(b.dir, "host")
 	volume := filepath.Join(dir, "bench-000001.tar")
-	var ours, theirs []time.Duration
-	var peak int64
-	for range b.rounds + 2 { // the first ones warm up
-		r, err := b.command(dir, "taskset", "-c", "0", "openssl", "dgst", "-sha256", volume)
-		if err != nil {
-			return err
-		}
-		theirs = append(theirs, r.took)
-		if r, err = b.command(dir, "taskset", "-c", "0", b.packhof, "verify", "--quiet", volume); err != nil {
-			return err
-		}
-		ours, peak = append(ours, r.took), max(peak, r.peak)
-	}
 	info, err := os.Stat(volume)
 	if err != nil {
 		return err
 	}
-	ratio := median(theirs).Seconds() / median(ours).Seconds()
-	b.results = append(b.results,
-		result{
-			what: fmt.Sprintf("speed of verify, %d MiB, one core", info.Size()>>20), ours: fmt.Sprintf("%.2f s", median(ours).Seconds()),
-			theirs: fmt.Sprintf("openssl dgst -sha256 of the same file, %.2f s", median(theirs).Seconds()),
-			value:  ratio, format: "%.2f", bound: "≥ 0.9", holds: ratio >= 0.9,
+	p, err := b.inTurn(b.rounds+2, // the first ones warm up
+		func() (run, error) {
+			return b.command(dir, "taskset", "-c", "0", "openssl", "dgst", "-sha256", volume)
 		},
-		result{
-			what: "peak memory of that verify", ours: fmt.Sprintf("%d MiB", peak>>20), theirs: "–",
-			value: float64(peak >> 20), format: "%.0f MiB", bound: "≤ 256 MiB", holds: peak <= 256<<20,
+		func() (run, error) {
+			return b.command(dir, "taskset", "-c", "0", b.packhof, "verify", "--quiet", volume)
 		})
+	if err != nil {
+		return err
+	}
+	b.results = append(b.results,
+		p.faster(fmt.Sprintf("speed of verify, %d MiB, one core", info.Size()>>20), "openssl dgst -sha256 of the same file", 0.9),
+		p.memory("peak memory of that verify"))
 	return nil
 }
