@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -300,30 +299,5 @@ func wantCode(t *testing.T, what string, err error, code string) {
 	t.Helper()
 	if got := codeOf(err); got != code || err == nil {
 		t.Errorf("%s: %v (%s), want %s", what, err, got, code)
-	}
-}
-
-// checkStore reads every blob: each must be what its name says.
-func checkStore(t *testing.T, store *cas.Store) {
-	t.Helper()
-	entries, err := os.ReadDir(store.BlobsDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		d, err := cas.ParseHex(entry.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := store.Open(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, r); err != nil {
-			t.Errorf("in the store: %v", err)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }

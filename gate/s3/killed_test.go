@@ -2,13 +2,8 @@ package s3_test
 
 import (
 	"context"
-	"encoding/json/v2"
-	"errors"
-	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/packhof/packhof/bundle"
@@ -18,17 +13,12 @@ import (
 	"github.com/packhof/packhof/internal/testkit"
 )
 
-// victim carries the settings for a gate that is killed within a release.
-const victim = "PACKHOF_TEST_GATE_S3_VICTIM"
-
 func TestMain(m *testing.M) {
-	if settings, ok := os.LookupEnv(victim); ok {
-		fmt.Fprintln(os.Stderr, releaseUntilKilled(settings))
-		os.Exit(1)
-	}
+	testkit.Victim(releaseUntilKilled)
 	os.Exit(m.Run())
 }
 
+// victimSettings are those of a gate that is killed within a release.
 type victimSettings struct {
 	Dir      string
 	Case     gate.CaseID
@@ -36,11 +26,7 @@ type victimSettings struct {
 	CA       []byte
 }
 
-func releaseUntilKilled(text string) error {
-	var v victimSettings
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return err
-	}
+func releaseUntilKilled(v victimSettings) error {
 	client, err := s3.New(s3.Config{
 		Endpoint: v.Endpoint, CA: v.CA, Bucket: testkit.S3Bucket, Prefix: "plant/a",
 		AccessKey: testkit.S3AccessKey, SecretKey: testkit.S3SecretKey, PartSize: partSize, InFlight: destination.InFlight,
@@ -53,7 +39,7 @@ func releaseUntilKilled(text string) error {
 		return err
 	}
 	_, err = g.Release(context.Background(), operator, v.Case, nil)
-	return errors.Join(errors.New("nobody killed this process"), err)
+	return err
 }
 
 // A gate that is killed while it sends an object leaves no half object, and
@@ -90,37 +76,5 @@ func TestKilledWithinAPut(t *testing.T) {
 // that matches is under way.
 func (l *lab) killAt(s *store, id gate.CaseID, match testkit.Match) {
 	l.t.Helper()
-	reached := make(chan struct{}, 8)
-	s.server.SetFault(func(next http.Handler) http.Handler {
-		hang := testkit.Hang(match)(next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if match(r) {
-				reached <- struct{}{}
-			}
-			hang.ServeHTTP(w, r)
-		})
-	})
-	settings, err := json.Marshal(victimSettings{Dir: l.dir, Case: id, Endpoint: s.server.URL(), CA: s.server.CAPEM()})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(l.t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), victim+"="+string(settings))
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case <-reached:
-	case err := <-ended:
-		l.t.Fatalf("it ended too early: %v\n%s", err, said.String())
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		l.t.Fatal(err)
-	}
-	<-ended
-	s.server.SetFault(nil)
+	testkit.KillAt(l.t, s.server, match, victimSettings{Dir: l.dir, Case: id, Endpoint: s.server.URL(), CA: s.server.CAPEM()})
 }

@@ -2,13 +2,9 @@ package s3_test
 
 import (
 	"context"
-	"encoding/json/v2"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,30 +17,18 @@ import (
 	"github.com/packhof/packhof/internal/testkit"
 )
 
-// victim carries the settings for a process that is killed in the middle of an
-// upload.
-const victim = "PACKHOF_TEST_S3_VICTIM"
-
 func TestMain(m *testing.M) {
-	if settings, ok := os.LookupEnv(victim); ok {
-		if err := uploadUntilKilled(settings); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-		os.Exit(1)
-	}
+	testkit.Victim(uploadUntilKilled)
 	os.Exit(m.Run())
 }
 
+// victimSettings are those of a process that is killed within an upload.
 type victimSettings struct {
 	Endpoint string
 	CA       []byte
 }
 
-func uploadUntilKilled(settings string) error {
-	var v victimSettings
-	if err := json.Unmarshal([]byte(settings), &v); err != nil {
-		return err
-	}
+func uploadUntilKilled(v victimSettings) error {
 	c, err := s3.New(s3.Config{
 		Endpoint: v.Endpoint, CA: v.CA, Bucket: testkit.S3Bucket, Prefix: "plant/a",
 		AccessKey: testkit.S3AccessKey, SecretKey: testkit.S3SecretKey, PartSize: partSize, InFlight: 2,
@@ -53,8 +37,7 @@ func uploadUntilKilled(settings string) error {
 		return err
 	}
 	content := testkit.Bytes("victim", 6*partSize)
-	err = c.Put(context.Background(), "models/killed", stream(content), int64(len(content)), s3.Options{SHA256: cas.DigestOf(content)})
-	return errors.Join(errors.New("nobody killed this process"), err)
+	return c.Put(context.Background(), "models/killed", stream(content), int64(len(content)), s3.Options{SHA256: cas.DigestOf(content)})
 }
 
 // A process that is killed leaves an upload but no object, and the next start
@@ -62,42 +45,10 @@ func uploadUntilKilled(settings string) error {
 func TestKilledInTheMiddle(t *testing.T) {
 	server := testkit.NewS3(t)
 	c := newClient(t, config(server))
-	reached := make(chan struct{}, 8)
-	server.SetFault(func(next http.Handler) http.Handler {
-		third := func(r *http.Request) bool { return isPart(r) && r.URL.Query().Get("partNumber") == "3" }
-		hang := testkit.Hang(third)(next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if third(r) {
-				reached <- struct{}{}
-			}
-			hang.ServeHTTP(w, r)
-		})
-	})
-	settings, err := json.Marshal(victimSettings{Endpoint: server.URL(), CA: server.CAPEM()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), victim+"="+string(settings))
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case <-reached:
-	case err := <-ended:
-		t.Fatalf("it ended too early: %v\n%s", err, said.String())
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
-	server.SetFault(nil)
+	third := func(r *http.Request) bool { return isPart(r) && r.URL.Query().Get("partNumber") == "3" }
+	testkit.KillAt(t, server, third, victimSettings{Endpoint: server.URL(), CA: server.CAPEM()})
 
-	_, err = c.Head(t.Context(), "models/killed")
+	_, err := c.Head(t.Context(), "models/killed")
 	wantCode(t, err, s3.CodeNotFound)
 	left, err := c.Unfinished(t.Context(), "models/")
 	if err != nil || len(left) != 1 || left[0].Begun.IsZero() {

@@ -59,11 +59,11 @@ func TestBrokenDownloads(t *testing.T) {
 			var w watch
 			s := newSource(t, r, &w)
 			p, store := resolve(t, s, want(r, "app:1"))
-			before := wantClean(t, store)
+			before := testkit.CheckStore(t, store)
 			r.ForgetRequests()
 			r.SetFault(c.fault)
 			err := s.Fetch(t.Context(), p, store)
-			after := wantClean(t, store)
+			after := testkit.CheckStore(t, store)
 			if c.code != "" {
 				wantCode(t, err, c.code)
 				if after != before {
@@ -92,7 +92,7 @@ func TestWrongManifestIsRefused(t *testing.T) {
 	store := newStore(t)
 	_, err := newSource(t, r, new(watch)).Resolve(t.Context(), want(r, "app:1"), store)
 	wantCode(t, err, "content/corrupt")
-	if n := wantClean(t, store); n != 0 {
+	if n := testkit.CheckStore(t, store); n != 0 {
 		t.Errorf("%d blobs were stored", n)
 	}
 }
@@ -129,7 +129,7 @@ func TestKindsOfLayers(t *testing.T) {
 		if err := s.Fetch(t.Context(), p, store); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := wantClean(t, store); got != int(files)+1 {
+		if got := testkit.CheckStore(t, store); got != int(files)+1 {
 			t.Errorf("%s: %d blobs in the store, want %d and the manifest", name, got, files)
 		}
 	}
@@ -182,7 +182,7 @@ func TestRottenManifestIsFetchedAgain(t *testing.T) {
 			if err := s.Fetch(t.Context(), p, store); err != nil {
 				t.Fatal(err)
 			}
-			wantClean(t, store)
+			testkit.CheckStore(t, store)
 		})
 	}
 }

@@ -59,7 +59,7 @@ func TestHostileManifests(t *testing.T) {
 			if c.code == "source/foreign-layer" && !strings.Contains(text, cas.DigestOf([]byte("abc")).String()) {
 				t.Errorf("the layer is not named:\n%s", text)
 			}
-			wantClean(t, store)
+			testkit.CheckStore(t, store)
 		})
 	}
 	if n := hits.Load(); n != 0 {

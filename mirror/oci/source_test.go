@@ -86,7 +86,7 @@ func TestPinnedSaysWhatWasWritten(t *testing.T) {
 		if p.Files != 3 || len(p.Subjects) != 1 || p.Subjects[0] != (mirror.Subject{Digest: d, Platform: "linux/amd64"}) {
 			t.Errorf("%s: %d files, subjects %v", w.From, p.Files, p.Subjects)
 		}
-		if got := wantClean(t, store); got != 2 {
+		if got := testkit.CheckStore(t, store); got != 2 {
 			t.Errorf("resolve left %d blobs in the store, want manifest and config", got)
 		}
 	}

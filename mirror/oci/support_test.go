@@ -5,8 +5,6 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -246,31 +244,4 @@ func wantCode(t *testing.T, err error, code string) string {
 		text += "\n" + r.Remedy()
 	}
 	return text
-}
-
-// wantClean makes sure that every blob in the store is right and none half
-// written, and returns how many there are.
-func wantClean(t *testing.T, store *cas.Store) int {
-	t.Helper()
-	entries, err := os.ReadDir(store.BlobsDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		d, err := cas.ParseHex(entry.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := store.ReadAll(d, 1<<30); err != nil {
-			t.Error(err)
-		}
-	}
-	left, err := os.ReadDir(filepath.Join(store.Dir(), "ingest"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(left) > 0 {
-		t.Errorf("%d files are left in ingest", len(left))
-	}
-	return len(entries)
 }
