@@ -14,15 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 )
-
-func code(err error) string {
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return ""
-}
 
 func FuzzVolumeJSON(f *testing.F) {
 	blob := cas.DigestOf([]byte("x"))
@@ -44,7 +37,7 @@ func FuzzVolumeJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := parseVolume(b, m, digest)
 		if err != nil {
-			if code(err) == "" {
+			if problem.CodeOf(err) == "" {
 				t.Errorf("refused without a code: %v", err)
 			}
 			return
@@ -75,7 +68,7 @@ func FuzzChunkList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, size int64) {
 		list, err := ParseChunkList(b, blob, size)
 		if err != nil {
-			if code(err) == "" {
+			if problem.CodeOf(err) == "" {
 				t.Errorf("refused without a code: %v", err)
 			}
 			return
@@ -100,7 +93,7 @@ func FuzzEnrolment(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := ParseEnrolment(b)
 		if err != nil {
-			if code(err) == "" {
+			if problem.CodeOf(err) == "" {
 				t.Errorf("refused without a code: %v", err)
 			}
 			return
@@ -131,7 +124,7 @@ func TestChunkListOfAnother(t *testing.T) {
 		"other format":  func() error { return parseChunks(strings.Replace(string(good), "chunks/v1", "chunks/v2", 1), blob) },
 		"trailing data": func() error { return parseChunks(string(good)+"{}", blob) },
 	} {
-		if err := try(); code(err) == "" {
+		if err := try(); problem.CodeOf(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -149,18 +142,18 @@ func TestMediumErrors(t *testing.T) {
 		"medium/lost":           fromMedium(&os.PathError{Op: "write", Path: "x", Err: syscall.EIO}),
 		"":                      syscall.EIO, // of whom, nobody said
 	} {
-		if got := mediumError(err, realMedium{}, "/media/x.tar", 10); code(got) != want || !errors.Is(got, err) {
+		if got := mediumError(err, realMedium{}, "/media/x.tar", 10); problem.CodeOf(got) != want || !errors.Is(got, err) {
 			t.Errorf("%v became %v", err, got)
 		}
 	}
-	if err := mediumError(fmt.Errorf("wrapped: %w", syscall.EDQUOT), realMedium{}, "x", 10); code(err) != "medium/full" {
+	if err := mediumError(fmt.Errorf("wrapped: %w", syscall.EDQUOT), realMedium{}, "x", 10); problem.CodeOf(err) != "medium/full" {
 		t.Errorf("a full quota became %v", err)
 	}
 	r, err := realMedium{}.room(t.TempDir())
 	if err != nil || r.free < 1 || r.file < 1<<20 || r.name < 64 {
 		t.Fatalf("the room is %+v, %v", r, err)
 	}
-	if err := r.checkSpace("x", math.MaxInt64); code(err) != "medium/full" {
+	if err := r.checkSpace("x", math.MaxInt64); problem.CodeOf(err) != "medium/full" {
 		t.Errorf("space for everything: %v", err)
 	}
 	if err := r.checkSpace("x", 1); err != nil {
@@ -208,7 +201,7 @@ func TestTooManyVolumes(t *testing.T) {
 		m := &Manifest{Blobs: []Blob{{Digest: blob, Size: volumes * blockSize, Role: RoleContent}}}
 		set := &SetPlan{manifest: m, limits: []int64{leastWith(t, m)}}
 		info, err := set.spread(allContent(m), 0)
-		if code(err) != want || err == nil && int64(info.Count) != volumes {
+		if problem.CodeOf(err) != want || err == nil && int64(info.Count) != volumes {
 			t.Errorf("%d volumes: %v", volumes, err)
 		}
 	}
@@ -233,7 +226,7 @@ func TestTooManyFiles(t *testing.T) {
 	for n, want := range map[int]string{1: "", 40_000: "artifact/too-many-files"} {
 		tree := &Tree{have: map[Digest]bool{}}
 		part := OCIDescriptor{MediaType: TypeOCIManifest, Digest: cas.DigestOf([]byte("part")), Size: 1}
-		if err := tree.addIndex(Files, slices.Repeat([]OCIDescriptor{part}, n)); code(err) != want {
+		if err := tree.addIndex(Files, slices.Repeat([]OCIDescriptor{part}, n)); problem.CodeOf(err) != want {
 			t.Errorf("%d parts: %v", n, err)
 		}
 	}
@@ -302,7 +295,7 @@ func TestWalkCountsEveryName(t *testing.T) {
 	documents[cas.DigestOf(b)] = b
 	read := func(d OCIDescriptor) ([]byte, error) { return documents[d.Digest], nil }
 	err = Walk(OCIDescriptor{MediaType: TypeOCIIndex, Digest: cas.DigestOf(b), Size: int64(len(b))}, read, func(OCIDescriptor, Role) error { return nil })
-	if code(err) != "oci/too-many-entries" {
+	if problem.CodeOf(err) != "oci/too-many-entries" {
 		t.Errorf("%d names: %v", MaxEntries+perManifest, err)
 	}
 }

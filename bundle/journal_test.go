@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // FuzzJournal: a journal lies on a medium that anybody may have written to.
@@ -87,7 +88,7 @@ func FuzzVolumeSizes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		sizes, err := ParseVolumeSizes(s)
 		if err != nil {
-			if code(err) != "volume/size-malformed" {
+			if problem.CodeOf(err) != "volume/size-malformed" {
 				t.Errorf("%q: %v", s, err)
 			}
 			return

@@ -17,6 +17,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -170,8 +171,7 @@ func verifiedWith(t *testing.T, f *testkit.Forged, content bundle.Content) *bund
 
 func wantBadPack(t *testing.T, what string, err error) {
 	t.Helper()
-	var coded interface{ Code() string }
-	if !errors.As(err, &coded) || coded.Code() != "bundle/bad-pack" {
+	if problem.CodeOf(err) != "bundle/bad-pack" {
 		t.Errorf("%s: %v, want bundle/bad-pack", what, err)
 	}
 }

@@ -6,16 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 )
-
-func codeFor(err error) string {
-	var c interface{ Code() string }
-	if errors.As(err, &c) {
-		return c.Code()
-	}
-	return ""
-}
 
 // TestTroublesOfADatabase has SQLite give its errors, and reads them.
 func TestTroublesOfADatabase(t *testing.T) {
@@ -36,7 +29,7 @@ func TestTroublesOfADatabase(t *testing.T) {
 			}
 		}
 		_, err = db.ExecContext(t.Context(), c.do)
-		if got := codeFor(databaseTrouble(path, err)); err == nil || got != c.code {
+		if got := problem.CodeOf(databaseTrouble(path, err)); err == nil || got != c.code {
 			t.Errorf("%s: %v is %q", name, err, got)
 		}
 		if err := db.Close(); err != nil {
@@ -64,7 +57,7 @@ func TestADiskThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = db.ExecContext(t.Context(), `COMMIT`)
-	if got := codeFor(databaseTrouble(path, err)); got != "gate/database-io" {
+	if got := problem.CodeOf(databaseTrouble(path, err)); got != "gate/database-io" {
 		t.Errorf("%v is %q", err, got)
 	}
 }

@@ -176,7 +176,7 @@ func TestAllowIncomplete(t *testing.T) {
 			if code == "" {
 				y.shelf.broken["b"] = errors.New("the shelf fails")
 			}
-			if _, err := y.exporter(t).Export(t.Context(), l, t.TempDir()); codeOf(err) != "export/incomplete" {
+			if _, err := y.exporter(t).Export(t.Context(), l, t.TempDir()); problem.CodeOf(err) != "export/incomplete" {
 				t.Errorf("not allowed: %v", err)
 			}
 			e := y.exporter(t)
@@ -246,8 +246,8 @@ func TestExportChecksBeforeItWorks(t *testing.T) {
 		c.change(t, y, e, l)
 		before, _ := e.Ledger.Last()
 		dir := t.TempDir()
-		if _, err := e.Export(t.Context(), l, dir); codeOf(err) != c.code || err == nil {
-			t.Errorf("%s: %v (%s), want %s", name, err, codeOf(err), c.code)
+		if _, err := e.Export(t.Context(), l, dir); problem.CodeOf(err) != c.code || err == nil {
+			t.Errorf("%s: %v (%s), want %s", name, err, problem.CodeOf(err), c.code)
 		}
 		if after, _ := e.Ledger.Last(); after != before {
 			t.Errorf("%s: sealed all the same", name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
 	"github.com/packhof/packhof/signing"
@@ -68,8 +69,8 @@ func TestReceiptsThatAreKept(t *testing.T) {
 		{"an older one", y.receiptOf(t, older, []string{bundle.FormatV1}), "receipt/older"},
 	} {
 		_, err := y.gates(t).Keep(step.raw)
-		if codeOf(err) != step.code || (err == nil) != (step.code == "") {
-			t.Errorf("%s: %v (%s), want %q", step.what, err, codeOf(err), step.code)
+		if problem.CodeOf(err) != step.code || (err == nil) != (step.code == "") {
+			t.Errorf("%s: %v (%s), want %q", step.what, err, problem.CodeOf(err), step.code)
 		}
 	}
 	list := y.gates(t).List(channel)

@@ -46,7 +46,7 @@ func TestLedgerOnlyGrows(t *testing.T) {
 	}
 	for _, s := range steps {
 		err := l.Seal(s.entry)
-		if codeOf(err) != s.code || s.code == "" && err != nil {
+		if problem.CodeOf(err) != s.code || s.code == "" && err != nil {
 			t.Errorf("%s: %v, want %q", s.what, err, s.code)
 		}
 		again := open(t, path)
@@ -169,7 +169,7 @@ func FuzzOpenLedger(f *testing.F) {
 		write(t, path, b)
 		l, err := mirror.OpenLedger(path, channel)
 		if err != nil {
-			if codeOf(err) == "" {
+			if problem.CodeOf(err) == "" {
 				t.Errorf("refused without a code: %v", err)
 			}
 			return
@@ -233,8 +233,8 @@ func TestTrustFolder(t *testing.T) {
 		"revocations 1 again":   {func(dir string) { copyTo(dir, "revocations-1.json", "revocations-2.json") }, "trust/gap"},
 		"revocations malformed": {func(dir string) { write(t, filepath.Join(dir, "revocations-1.json"), []byte("{}")) }, signing.CodeBadRevocations},
 	} {
-		if err := read(c.change); codeOf(err) != c.code || c.code == "" && err != nil {
-			t.Errorf("%s: %v (%s), want %q", name, err, codeOf(err), c.code)
+		if err := read(c.change); problem.CodeOf(err) != c.code || c.code == "" && err != nil {
+			t.Errorf("%s: %v (%s), want %q", name, err, problem.CodeOf(err), c.code)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestPlanNamesAreUnique(t *testing.T) {
 func TestPlanReportsAllFailuresTogether(t *testing.T) {
 	y := newYard(t)
 	y.shelf.broken["a"] = problem.New("source/not-found", "there is no a").With("asked:  twice").Hint("look")
-	if _, err := y.planner(t).Plan(t.Context(), y.spec); codeOf(err) != "export/incomplete" {
+	if _, err := y.planner(t).Plan(t.Context(), y.spec); problem.CodeOf(err) != "export/incomplete" {
 		t.Errorf("one failure: %v", err)
 	}
 	y.shelf.broken["b"] = errors.New("b is gone")
@@ -254,7 +254,7 @@ func FuzzReadLock(f *testing.F) {
 		write(t, path, b)
 		l, err := mirror.ReadLock(path)
 		if err != nil {
-			if codeOf(err) == "" {
+			if problem.CodeOf(err) == "" {
 				t.Errorf("refused without a code: %v", err)
 			}
 			return

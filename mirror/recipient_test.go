@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
 	"github.com/packhof/packhof/signing"
@@ -59,7 +60,7 @@ func TestRecipients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := mirror.Recipients(c.to, audience, c.root)
-			if codeOf(err) != c.code || err != nil && strings.Contains(err.Error(), "1secret") {
+			if problem.CodeOf(err) != c.code || err != nil && strings.Contains(err.Error(), "1secret") {
 				t.Fatalf("%v, want %q", err, c.code)
 			}
 			var got []string

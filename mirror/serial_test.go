@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
 )
@@ -51,7 +52,7 @@ func TestLockThatSkipsInTheChannel(t *testing.T) {
 			y.export(t, y.plan(t))
 			l := y.plan(t)
 			change(l)
-			if _, err := y.exporter(t).Export(t.Context(), l, t.TempDir()); codeOf(err) != "lock/position" && codeOf(err) != "lock/trust-changed" {
+			if _, err := y.exporter(t).Export(t.Context(), l, t.TempDir()); problem.CodeOf(err) != "lock/position" && problem.CodeOf(err) != "lock/trust-changed" {
 				t.Errorf("exported: %v", err)
 			}
 			if last, _ := y.ledger(t).Last(); last.Serial != 1 {

@@ -80,7 +80,7 @@ func TestSpecFindsTheField(t *testing.T) {
 		c.change(s)
 		err := s.Validate()
 		var field *problem.FieldError
-		if !errors.As(err, &field) || field.Path != c.path || field.Remedy() == "" || codeOf(err) != "config/invalid" {
+		if !errors.As(err, &field) || field.Path != c.path || field.Remedy() == "" || problem.CodeOf(err) != "config/invalid" {
 			t.Errorf("%s: %v, want %s", name, err, c.path)
 		}
 	}

@@ -3,7 +3,6 @@ package mirror_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -287,17 +286,9 @@ func (y *yard) verify(t *testing.T, volume []byte) *bundle.Bundle {
 	return b
 }
 
-func codeOf(err error) string {
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return ""
-}
-
 func wantCode(t *testing.T, what string, err error, code string) {
 	t.Helper()
-	if got := codeOf(err); got != code || err == nil {
+	if got := problem.CodeOf(err); got != code || err == nil {
 		t.Errorf("%s: %v (%s), want %s", what, err, got, code)
 	}
 }

@@ -1,12 +1,12 @@
 package policy_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 )
 
@@ -18,8 +18,7 @@ func TestPipesAreNoRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := policy.ReadSource(os.DirFS(dir))
-		var coded interface{ Code() string }
-		if !errors.As(err, &coded) || coded.Code() != "policy/unknown-file" {
+		if problem.CodeOf(err) != "policy/unknown-file" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

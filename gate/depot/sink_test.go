@@ -18,6 +18,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
 )
@@ -244,8 +245,7 @@ func TestSinkAgain(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	var coded interface{ Code() string }
-	if err := l.tap.Verify(t.Context(), r, image); !errors.As(err, &coded) || coded.Code() != "destination/mismatch" {
+	if err := l.tap.Verify(t.Context(), r, image); problem.CodeOf(err) != "destination/mismatch" {
 		t.Errorf("before its name is there: %v", err)
 	}
 	must(l.gate.Release(t.Context(), gate.Console("otto"), id, nil))
@@ -254,7 +254,7 @@ func TestSinkAgain(t *testing.T) {
 	}
 	two := l.bundle(2, f, "two")
 	must(l.gate.Release(t.Context(), gate.Console("otto"), l.receive(two), nil))
-	if err := l.tap.Verify(t.Context(), r, image); !errors.As(err, &coded) || coded.Code() != "destination/mismatch" {
+	if err := l.tap.Verify(t.Context(), r, image); problem.CodeOf(err) != "destination/mismatch" {
 		t.Errorf("after another took its name: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

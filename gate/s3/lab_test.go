@@ -18,6 +18,7 @@ import (
 	"github.com/packhof/packhof/gate"
 	destination "github.com/packhof/packhof/gate/s3"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/s3"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
@@ -359,17 +360,9 @@ func (s *store) foreign(key, text string) {
 	}
 }
 
-func codeOf(err error) string {
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return ""
-}
-
 func wantCode(t testing.TB, err error, want string) {
 	t.Helper()
-	if got := codeOf(err); err == nil || got != want {
+	if got := problem.CodeOf(err); err == nil || got != want {
 		t.Errorf("error %v has code %q, want %q", err, got, want)
 	}
 }

@@ -89,8 +89,8 @@ func TestAllMistakesAreTold(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if codeOf(err) != c.kind || all.Error() != fmt.Sprintf("%s has %d mistakes", all.File, len(c.want)) {
-			t.Errorf("%s: %s, %v", name, codeOf(err), err)
+		if problem.CodeOf(err) != c.kind || all.Error() != fmt.Sprintf("%s has %d mistakes", all.File, len(c.want)) {
+			t.Errorf("%s: %s, %v", name, problem.CodeOf(err), err)
 		}
 	}
 }

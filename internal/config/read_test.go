@@ -40,16 +40,6 @@ func unchecked(g *garden) Form {
 	return Form{Into: g, Check: func() error { return nil }, Remedy: remedy}
 }
 
-func codeOf(err error) string {
-	if coded, ok := errors.AsType[interface {
-		error
-		Code() string
-	}](err); ok {
-		return coded.Code()
-	}
-	return ""
-}
-
 // written gives the path of a file with this text.
 func written(t testing.TB, text string) string {
 	t.Helper()
@@ -173,7 +163,7 @@ func TestBillionLaughs(t *testing.T) {
 	for i := 1; i < 12; i++ {
 		fmt.Fprintf(&b, "a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), i-1)
 	}
-	if _, _, err := load(t, b.String()); codeOf(err) != "config/syntax" {
+	if _, _, err := load(t, b.String()); problem.CodeOf(err) != "config/syntax" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -182,17 +172,17 @@ func TestReadFiles(t *testing.T) {
 	dir := t.TempDir()
 	var g garden
 	_, err := Read(filepath.Join(dir, "none.yaml"), unchecked(&g))
-	if codeOf(err) != "config/missing" {
+	if problem.CodeOf(err) != "config/missing" {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := Read(dir, unchecked(&g)); codeOf(err) != "config/unreadable" {
+	if _, err := Read(dir, unchecked(&g)); problem.CodeOf(err) != "config/unreadable" {
 		t.Errorf("a folder: %v", err)
 	}
 	large := filepath.Join(dir, "large.yaml")
 	if err := os.WriteFile(large, []byte("channel: x #"+strings.Repeat(" ", maxFile)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(large, unchecked(&g)); codeOf(err) != "config/unreadable" {
+	if _, err := Read(large, unchecked(&g)); problem.CodeOf(err) != "config/unreadable" {
 		t.Errorf("too large a file: %v", err)
 	}
 	if _, err := Read(filepath.Join(large, "x"), unchecked(&g)); err == nil {
@@ -245,7 +235,7 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("refused without a code: %v", err)
 		}
 		if err == nil {
-			if located := c.Locate(problem.Field("beds[0].name", "x", "")); codeOf(located) != "config/invalid" {
+			if located := c.Locate(problem.Field("beds[0].name", "x", "")); problem.CodeOf(located) != "config/invalid" {
 				t.Errorf("located as %v", located)
 			}
 		}

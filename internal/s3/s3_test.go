@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/s3"
 	"github.com/packhof/packhof/internal/testkit"
 )
@@ -84,17 +85,9 @@ func read(t *testing.T, c *s3.Client, key string, offset int64) ([]byte, s3.Info
 	return content, info
 }
 
-func code(err error) string {
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return ""
-}
-
 func wantCode(t *testing.T, err error, want string) {
 	t.Helper()
-	if got := code(err); err == nil || got != want {
+	if got := problem.CodeOf(err); err == nil || got != want {
 		t.Errorf("error %v has code %q, want %q", err, got, want)
 	}
 }

@@ -2,13 +2,13 @@ package files_test
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
 	"github.com/packhof/packhof/mirror/files"
@@ -69,12 +69,12 @@ func TestSourceFileChangesWhileRead(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if _, err := s.Resolve(t.Context(), request("tree"), store); codeOf(err) != "source/changing" {
+			if _, err := s.Resolve(t.Context(), request("tree"), store); problem.CodeOf(err) != "source/changing" {
 				t.Errorf("while it was planned: %v", err)
 			}
 			put(t, path, content)
 			// What grows behind the end that is locked is another file by then.
-			if err := s.Fetch(t.Context(), pinned, store); codeOf(err) != "source/moved" {
+			if err := s.Fetch(t.Context(), pinned, store); problem.CodeOf(err) != "source/moved" {
 				t.Errorf("while it was packed: %v", err)
 			}
 			if there, err := store.Has(cas.DigestOf(content), int64(len(content))); there || err != nil {
@@ -87,12 +87,4 @@ func TestSourceFileChangesWhileRead(t *testing.T) {
 			}
 		})
 	}
-}
-
-func codeOf(err error) string {
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return ""
 }

@@ -2,7 +2,6 @@ package files_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/mirror"
 	"github.com/packhof/packhof/mirror/files"
 )
@@ -118,11 +118,7 @@ func paths(t *testing.T, store *cas.Store, p mirror.Pinned) map[string]cas.Diges
 
 func wantCode(t *testing.T, what string, err error, code string) {
 	t.Helper()
-	var coded interface{ Code() string }
-	got := ""
-	if errors.As(err, &coded) {
-		got = coded.Code()
-	}
+	got := problem.CodeOf(err)
 	if err == nil || got != code {
 		t.Errorf("%s: %v (%s), want %s", what, err, got, code)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/download"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/mirror"
 	"github.com/packhof/packhof/mirror/sourcetest"
@@ -56,11 +57,7 @@ func ask(url string, content []byte) mirror.Request {
 
 func wantsCode(t *testing.T, what string, err error, code string) {
 	t.Helper()
-	var coded interface{ Code() string }
-	got := ""
-	if errors.As(err, &coded) {
-		got = coded.Code()
-	}
+	got := problem.CodeOf(err)
 	if err == nil || got != code {
 		t.Errorf("%s: %v (%s), want %s", what, err, got, code)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/policy/facts"
 	"github.com/packhof/packhof/sbom/inspect"
@@ -136,8 +137,7 @@ func TestContentThatCannotBeOpened(t *testing.T) {
 		r, size, err := f.open(d)
 		return r, size + 1, err
 	}, limits())
-	var coded interface{ Code() string }
-	if !errors.As(err, &coded) || coded.Code() != "facts/wrong-size" {
+	if problem.CodeOf(err) != "facts/wrong-size" {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -2,7 +2,6 @@ package facts_test
 
 import (
 	"encoding/json/v2"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/policy/facts"
@@ -71,8 +71,7 @@ func TestReportsOfAnotherFormAreRefused(t *testing.T) {
 func TestPackThatIsNotWhatItsIndexSays(t *testing.T) {
 	f, b := packedBundle(t, bundle.Files, map[string][]byte{"a.txt": []byte("one"), "b.txt": []byte("two")}, func(x *bundle.PackIndex) { x.Files[1].Path = "c.txt" })
 	_, err := facts.Inspect(t.Context(), b, f.open, limits())
-	var coded interface{ Code() string }
-	if !errors.As(err, &coded) || coded.Code() != "bundle/bad-pack" {
+	if problem.CodeOf(err) != "bundle/bad-pack" {
 		t.Errorf("%v, want bundle/bad-pack", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 )
 
@@ -28,14 +29,6 @@ test_fires_no if count(no.findings) == 1 with input as {"artifacts": [{"digest":
 test_passes_yes if count(no.findings) == 0 with input as {"artifacts": [{"digest": "d", "name": "yes"}]}
 ` + more
 	return s
-}
-
-func codeOf(err error) string {
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return ""
 }
 
 func evidenceOf(err error) string {
@@ -73,8 +66,8 @@ func TestProveRefusesAsCheckTestsDoes(t *testing.T) {
 			if want == nil || got == nil {
 				t.Fatalf("want %v, got %v", want, got)
 			}
-			if got.Error() != want.Error() || codeOf(got) != codeOf(want) || evidenceOf(got) != evidenceOf(want) {
-				t.Errorf("want %s: %v\n%s\ngot %s: %v\n%s", codeOf(want), want, evidenceOf(want), codeOf(got), got, evidenceOf(got))
+			if got.Error() != want.Error() || problem.CodeOf(got) != problem.CodeOf(want) || evidenceOf(got) != evidenceOf(want) {
+				t.Errorf("want %s: %v\n%s\ngot %s: %v\n%s", problem.CodeOf(want), want, evidenceOf(want), problem.CodeOf(got), got, evidenceOf(got))
 			}
 		})
 	}
@@ -114,8 +107,8 @@ func TestProofEndsWithinBounds(t *testing.T) {
 				c.ProofTimeout = time.Minute
 			}
 			_, err := c.Prove(t.Context(), tested("\ntest_fires_bomb if { "+body+" }\n"))
-			if codeOf(err) != "policy/untested" {
-				t.Errorf("got %s, %v\n%s", codeOf(err), err, evidenceOf(err))
+			if problem.CodeOf(err) != "policy/untested" {
+				t.Errorf("got %s, %v\n%s", problem.CodeOf(err), err, evidenceOf(err))
 			}
 		})
 	}
@@ -159,17 +152,17 @@ func TestLoad(t *testing.T) {
 	if err != nil || first.Own != 1 || first.Proven == "" {
 		t.Fatalf("%d own, proven %q, %v", first.Own, first.Proven, err)
 	}
-	if _, err := nobody.Load(t.Context(), ownFolder(""), ""); codeOf(err) != "child/absent" {
+	if _, err := nobody.Load(t.Context(), ownFolder(""), ""); problem.CodeOf(err) != "child/absent" {
 		t.Errorf("what was never proven is taken, or not for want of a child: %v", err)
 	}
 	again, err := nobody.Load(t.Context(), ownFolder(""), first.Proven)
 	if err != nil || again.Proven != first.Proven {
 		t.Errorf("what was proven is not known: proven %q, %v", again.Proven, err)
 	}
-	if _, err := nobody.Load(t.Context(), ownFolder("\n# other tests\n"), first.Proven); codeOf(err) != "child/absent" {
+	if _, err := nobody.Load(t.Context(), ownFolder("\n# other tests\n"), first.Proven); problem.CodeOf(err) != "child/absent" {
 		t.Errorf("other tests are taken for those that were run: %v", err)
 	}
-	if _, err := self(t, "judge").Load(t.Context(), ownFolder("\ntest_fires_never if false\n"), first.Proven); codeOf(err) != "policy/untested" {
+	if _, err := self(t, "judge").Load(t.Context(), ownFolder("\ntest_fires_never if false\n"), first.Proven); problem.CodeOf(err) != "policy/untested" {
 		t.Errorf("tests that fail: %v", err)
 	}
 }
