@@ -32,7 +32,7 @@ func TestCaseThatWaitsForVolumes(t *testing.T) {
 	}
 	b := l.loggedIn(officer, "de")
 	s := b.get("/cases/1")
-	s.shows("Es fehlen "+lacking+" von", "packhof-gate want 1 DATEI", "Der Vorgang wartet auf Teil 2 von 2.")
+	s.shows("Es fehlen "+lacking+" von", "packhof-gate want 1 DATEI", "Es fehlt Teil 2 von 2.")
 	if headline := text(s.one("p", "class", "headline")); headline != "Unvollständig" {
 		t.Errorf("the headline is %q", headline)
 	}

@@ -34,7 +34,7 @@ func TestVerdictLine(t *testing.T) {
 		"no verdict":          {"en", gate.Review{Verdict: policy.Failed, Needed: 2}, "verdict error\n"},
 		"denied, in German":   {"de", gate.Review{Verdict: policy.Deny, Needed: 1}, "Ergebnis gesperrt\n"},
 		"overtaken":           {"en", gate.Review{Verdict: policy.Allow, Later: later}, "verdict allow; nobody has to approve\n! overtaken by serial 6, which is loaded already as case 6\n  approving moves no name that a later serial has set\n"},
-		"overtaken in German": {"de", gate.Review{Verdict: policy.Allow, Later: later}, "Ergebnis zulässig; niemand muss freigeben\n! überholt von Nummer 6, die schon geladen ist, als Vorgang 6\n  eine Freigabe ändert keinen Namen, den eine spätere Nummer gesetzt hat\n"},
+		"overtaken in German": {"de", gate.Review{Verdict: policy.Allow, Later: later}, "Ergebnis: zulässig; niemand muss freigeben\n! überholt von Nummer 6, die schon geladen ist, als Vorgang 6\n  eine Freigabe ändert keinen Namen, den eine spätere Nummer gesetzt hat\n"},
 	} {
 		var b strings.Builder
 		page := reviewPage{Review: c.review}
