@@ -88,8 +88,8 @@ func (a *App) addGlobals(root *cobra.Command) {
 		if err := a.flagsFromEnvironment(c); err != nil {
 			return err
 		}
-		if err := c.ValidateRequiredFlags(); err != nil {
-			return usage(c, err.Error())
+		if missing := missingFlags(c); len(missing) > 0 {
+			return usage(c, c.Name()+" needs "+strings.Join(missing, " and "))
 		}
 		switch a.Format {
 		case "table", "json", "yaml":
@@ -101,6 +101,17 @@ func (a *App) addGlobals(root *cobra.Command) {
 	root.AddCommand(topics(a, root)...)
 	root.SetHelpCommand(helpCommand(a))
 	tidyUsageErrors(root)
+}
+
+// missingFlags are the flags that a command needs and did not get.
+func missingFlags(c *cobra.Command) []string {
+	var missing []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if needed := f.Annotations[cobra.BashCompOneRequiredFlag]; len(needed) > 0 && needed[0] == "true" && !f.Changed {
+			missing = append(missing, "--"+f.Name)
+		}
+	})
+	return missing
 }
 
 // flagsFromEnvironment fills flags that were not given from PACKHOF_<FLAG>.
