@@ -51,6 +51,13 @@ func TestGerman(t *testing.T) {
 			}
 		}
 	}
+	for _, wrong := range [][]string{{"show"}, {"show", "--nothing"}, {"approve", "1"}, {"shov"}, {"approve", "1", "--as"}} {
+		c := l.Command("packhof-gate", wrong...)
+		c.Env = append(c.Env, "PACKHOF_LANG=de")
+		if o := l.Finish(c); o.Exit != 2 || !strings.Contains(o.Stderr, "Fehler: Die Befehlszeile stimmt nicht.") {
+			t.Errorf("%q: exit %d\n%s", wrong, o.Exit, o.Stderr)
+		}
+	}
 	failed := l.run("--lang", "de", "show", "7")
 	for _, want := range []string{"packhof-gate: Fehler: Diesen Vorgang gibt es nicht.", "Abhilfe: packhof-gate list", "Code: case/unknown   Exit-Code 2 "} {
 		if failed.Exit != 2 || !strings.Contains(failed.Stderr, want) {
