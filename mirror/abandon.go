@@ -3,6 +3,7 @@ package mirror
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
@@ -60,7 +61,7 @@ func (l *Ledger) Abandon(epoch, serial int64, reason string, undelivered bool, g
 func mayAbandon(sealed LedgerEntry, undelivered bool, gates *Gates, channel string) error {
 	if took := gates.accepted(channel, sealed); len(took) > 0 {
 		return problem.New("serial/delivered", "serial %d was taken in at a gate, so it cannot be given up", sealed.Serial).
-			With(fmt.Sprintf("gates:  %v", took)).Hint("send what is lacking of it: packhof resend --want FILE; or send the next one: packhof plan")
+			With("gates:  " + strings.Join(took, ", ")).Hint("send what is lacking of it: packhof resend --want FILE; or send the next one: packhof plan")
 	}
 	if !undelivered {
 		return problem.New("serial/delivered", "serial %d was sealed, so it may be on its way to a gate", sealed.Serial).

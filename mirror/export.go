@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/packhof/packhof/bundle"
@@ -197,7 +199,7 @@ func (e *Exporter) trustOf(l *Lock) (bundle.Head, error) {
 	changed := problem.New("lock/trust-changed", "the trust documents that the lock names are not the ones here").Hint("packhof plan")
 	for i, version := range l.Roots {
 		if i > 0 && version != l.Roots[i-1]+1 || version < 1 || version > int64(len(e.Trust.Roots)) {
-			return h, changed.With(fmt.Sprintf("roots:  %v", l.Roots))
+			return h, changed.With("roots:  " + versionsText(l.Roots))
 		}
 		h.Roots = append(h.Roots, e.Trust.Roots[version-1])
 	}
@@ -489,4 +491,13 @@ func (e *Exporter) write(ctx context.Context, set *bundle.SetPlan, dir string, s
 func (e *Exporter) beginVolume(what string, bytes int64) (observe func(int64), done func(error)) {
 	item := e.Progress.Start(what, bytes)
 	return item.Advance, item.Done
+}
+
+// versionsText writes versions for people: "1, 2, 3".
+func versionsText(versions []int64) string {
+	texts := make([]string, len(versions))
+	for i, v := range versions {
+		texts[i] = strconv.FormatInt(v, 10)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -3,6 +3,7 @@ package mirror
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
@@ -47,7 +48,7 @@ func (e *Exporter) wanted(m *bundle.Manifest, digest cas.Digest) ([]bundle.Piece
 	}
 	if !slices.Contains(m.Audience, w.Gate) {
 		return nil, problem.New("want/other-gate", "the want list is of %s, which this bundle is not meant for", w.Gate).
-			With(fmt.Sprintf("meant for:  %v", m.Audience))
+			With("meant for:  " + strings.Join(m.Audience, ", "))
 	}
 	return w.Pieces, nil
 }
@@ -57,7 +58,7 @@ func (e *Exporter) wanted(m *bundle.Manifest, digest cas.Digest) ([]bundle.Piece
 func (e *Exporter) lackedBy(r *bundle.Receipt, m *bundle.Manifest, digest cas.Digest) ([]bundle.Piece, error) {
 	if !slices.Contains(m.Audience, r.Gate) {
 		return nil, problem.New("receipt/other-gate", "the receipt is of %s, which this bundle is not meant for", r.Gate).
-			With(fmt.Sprintf("meant for:  %v", m.Audience)).Hint("name the receipt of a gate that it is meant for")
+			With("meant for:  " + strings.Join(m.Audience, ", ")).Hint("name the receipt of a gate that it is meant for")
 	}
 	if lacking := bundle.Unread(r.Reads, m.Needs()); len(lacking) > 0 {
 		return nil, oldGate(r.Gate, lacking, r.Reads, r.Program)

@@ -211,6 +211,43 @@ func TestJourneyInARealBrowser(t *testing.T) {
 	}
 }
 
+// TestRareScreensInARealBrowser: a case that a later serial has overtaken, and
+// one that lacks volumes, fit every screen too.
+func TestRareScreensInARealBrowser(t *testing.T) {
+	for lang, want := range map[string]struct{ overtaken, lacking string }{
+		"de": {"überholt von Nr. 2", "Es fehlt Teil 2 von 2."},
+		"en": {"overtaken by serial 2", "The case waits for volume 2 of 2."},
+	} {
+		pictures := os.Getenv("PACKHOF_SCREENSHOTS")
+		if lang != languages()[0] && pictures == "" {
+			continue
+		}
+		t.Run(lang, func(t *testing.T) {
+			testkit.Tool(t, "chromium")
+			l := newLab(t)
+			l.waiting()
+			later := l.receive(l.forge(func(m *bundle.Manifest) { m.Artifacts[0].Version = "2.0" }))
+			l.approve(officer, later.ID)
+			_, err := l.gate.Release(t.Context(), l.actor(officer), later.ID, nil)
+			l.must(err)
+			f := l.forge(nil)
+			lost := testkit.Bytes("lost", 300_000)
+			f.AddTree(t, bundle.Dataset, "line-5-images", []bundle.File{{Path: "part-0001.csv", Size: int64(len(lost)), Digest: f.Content.Add(lost)}})
+			f.Reseal(t)
+			l.firstVolume(f, len(f.Volume)*2/3)
+			ctx, heard := openBrowser(t, lang)
+			j := &journey{t: t, ctx: ctx, heard: heard, lang: lang, pictures: pictures}
+			j.do("open", chromedp.Navigate(l.server.URL+"/"))
+			j.do("log in", logIn(officer))
+			j.sees("rare-inbox", "table.cases", want.overtaken)
+			for screen, text := range map[string]string{"cases/1": want.overtaken, "cases/3": want.lacking} {
+				j.do(screen, chromedp.Navigate(l.server.URL+"/"+screen))
+				j.sees("rare-"+strings.ReplaceAll(screen, "/", "-"), "h1", text)
+			}
+		})
+	}
+}
+
 func logIn(account string) chromedp.Action {
 	return chromedp.Tasks{
 		chromedp.SendKeys("#account", account, chromedp.ByQuery), chromedp.SendKeys("#password", passwordOf(account), chromedp.ByQuery),

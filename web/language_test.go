@@ -56,7 +56,7 @@ func wordSets() map[string][]string {
 		"document":    {gate.DocumentInForce, gate.DocumentKept, gate.DocumentClaimed},
 		"answer":      texts(bundle.OutcomeDelivered, bundle.OutcomeLater, bundle.OutcomeDeclined),
 		"event":       caseEvents(),
-		"doctor":      {"data directory", "space", "trust root", "clock", "audit log", "policy", "people", "destinations", "cases", "database", "gate"},
+		"doctor":      {"data directory", "space", "trust root", "clock", "audit log", "policy", "rules of your own", "people", "destinations", "cases", "database", "gate"},
 		"load":        {gate.LoadPut, gate.LoadPublished, gate.LoadVerified},
 		"decided":     texts(gate.Approve, gate.Reject),
 		"check":       {gate.CheckOK, gate.CheckWarning, gate.CheckBad},

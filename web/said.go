@@ -77,8 +77,8 @@ func (l *Words) Remedy(code, english string) (text string, foreign bool) {
 	if l.code != "de" || english == "" && code == "" {
 		return english, false
 	}
-	if entry, _ := cli.German(code); entry.Remedy != "" {
-		return entry.Remedy, false
+	if german, ok := cli.GermanRemedy(code, english); ok {
+		return german, false
 	}
 	if german, ok := l.said[english]; ok {
 		return german, false

@@ -228,18 +228,18 @@ func TestLanguageIsKept(t *testing.T) {
 func TestInbox(t *testing.T) {
 	l := newLab(t)
 	german, english := l.loggedIn(officer, "de"), l.loggedIn(auditor, "en")
-	german.get("/cases").shows("Kein Vorgang wartet.", "packhof-gate receive")
+	german.get("/cases").shows("Kein Vorgang ist offen.", "packhof-gate receive")
 	english.get("/cases?tab=done").shows("No case is done yet.")
 	l.waiting()
 	l.receive(l.stranger())
 
 	s := german.get("/cases")
 	s.shows("Vorgang 1: plant-7 Nr. 1", "wartet", "Ihre Entscheidung fehlt", "0 von 1 Freigabe", "eingebracht von os:carrier", "30.11.2026, 12:00", "gerade eben")
-	if tabs := all(s.one("nav", "class", "tabs"), "a"); len(tabs) != 3 || text(tabs[0]) != "Wartend 1" || text(tabs[1]) != "Gesperrt 1" || attribute(tabs[0], "aria-current") != "page" {
+	if tabs := all(s.one("nav", "class", "tabs"), "a"); len(tabs) != 3 || text(tabs[0]) != "Offen 1" || text(tabs[1]) != "Gesperrt 1" || attribute(tabs[0], "aria-current") != "page" {
 		t.Errorf("tabs %q, %q", text(tabs[0]), text(tabs[1]))
 	}
 	english.get("/cases").shows("Case 1: plant-7 no. 1", "awaiting approval", "approval is missing", "30 Nov 2026, 12:00")
-	german.get("/cases?tab=blocked").shows("Vorgang 2", "nicht echt", "Absender klären", "noch nicht bekannt")
+	german.get("/cases?tab=blocked").shows("Vorgang 2", "nicht echt", "Absender klären", "nicht beurteilt")
 }
 
 // digest is what the page of a case binds a decision to.
@@ -350,7 +350,7 @@ func TestUnknownSender(t *testing.T) {
 	l.trust()
 	c := l.receive(l.stranger())
 	s := l.loggedIn(auditor, "de").get(casePath(c.ID))
-	s.shows("Unbekannter Absender", "Es wurde nichts entpackt", c.Manifest.String(), "packhof-gate trust update FILE", c.Problem.Code)
+	s.shows("Unbekannter Absender", "Es wurde nichts entpackt", c.Manifest.String(), "packhof-gate trust update DATEI", c.Problem.Code)
 	s.shows("Kein Schlüssel, den der Vertrauensanker kennt, hat diese Bytes unterschrieben.", "den Absender auf einem anderen Weg", c.Problem.What)
 	inEnglish := l.loggedIn(auditor, "en").get(casePath(c.ID))
 	inEnglish.shows("Unknown sender", "Nothing was unpacked", "Nobody whom this gate trusts", c.Problem.What, c.Problem.Remedy)

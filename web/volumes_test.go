@@ -8,6 +8,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/testkit"
 )
 
 // TestCaseThatWaitsForVolumes says so, on its page and in the list, and how much
@@ -16,23 +17,11 @@ func TestCaseThatWaitsForVolumes(t *testing.T) {
 	l := newLab(t)
 	l.trust()
 	f := l.forge(nil)
-	set, err := bundle.PlanSet(f.Head, bundle.SetOptions{Limits: []int64{int64(len(f.Volume)) - 1024}})
-	l.must(err)
-	dir := t.TempDir()
-	written, err := set.WriteTo(t.Context(), dir, f.Content, bundle.SetWriteOptions{})
-	l.must(err)
-	if len(written) < 2 {
-		t.Fatalf("%d volumes", len(written))
-	}
-	c, err := l.gate.Receive(t.Context(), gate.Console("carrier"), written[0].Path, nil)
-	l.must(err)
+	c := l.firstVolume(f, len(f.Volume)-1024)
 	lacking := german(t).Size(c.Size - c.Progress)
-	for _, w := range written[1:] {
-		l.must(os.Remove(w.Path))
-	}
 	b := l.loggedIn(officer, "de")
 	s := b.get("/cases/1")
-	s.shows("Es fehlen "+lacking+" von", "packhof-gate want 1 DATEI", "Der Vorgang wartet auf Teil 2 von 2.")
+	s.shows("Es fehlen "+lacking+" von", "packhof-gate want 1 DATEI", "Es fehlt Teil 2 von 2.")
 	if headline := text(s.one("p", "class", "headline")); headline != "Unvollständig" {
 		t.Errorf("the headline is %q", headline)
 	}
@@ -40,6 +29,25 @@ func TestCaseThatWaitsForVolumes(t *testing.T) {
 		t.Error("the page says that something is going on")
 	}
 	b.get("/cases").shows("weitere Datenträgerteile einbringen")
+}
+
+// firstVolume receives the first of two volumes of a bundle, of at most so many
+// bytes; the other is lost.
+func (l *lab) firstVolume(f *testkit.Forged, most int) *gate.Case {
+	l.t.Helper()
+	set, err := bundle.PlanSet(f.Head, bundle.SetOptions{Limits: []int64{int64(most)}})
+	l.must(err)
+	written, err := set.WriteTo(l.t.Context(), l.t.TempDir(), f.Content, bundle.SetWriteOptions{})
+	l.must(err)
+	if len(written) != 2 {
+		l.t.Fatalf("%d volumes", len(written))
+	}
+	c, err := l.gate.Receive(l.t.Context(), gate.Console("carrier"), written[0].Path, nil)
+	l.must(err)
+	for _, w := range written[1:] {
+		l.must(os.Remove(w.Path))
+	}
+	return c
 }
 
 // TestTheDepotIsThisGate, in the reader's language.

@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"encoding/json/v2"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/signing"
@@ -19,17 +23,18 @@ import (
 func newReceipt(s *site) *cobra.Command {
 	return &cobra.Command{
 		Use:   "receipt FILE",
-		Short: "Write what the gate holds, signed, to be carried back out",
-		Long: `Write the gate's receipt: which bundles it holds, signed with the key that
-enrol.json names. Outside,  packhof export --since FILE  sends only what is
-not here yet. The receipt names bundles by channel, serial and digest; nothing
-of their content and nobody's name is in it. In a folder the file is named
-after the gate.`,
+		Short: "Write which content is here, signed, to be carried back out",
+		Long: `Write the gate's receipt: of which bundles the content is here, signed with the
+key that enrol.json names. Outside,  packhof export --since FILE  sends only
+what is not here yet. A bundle that was blocked or rejected, or that nobody has
+decided on, is listed too: its content is here all the same. The receipt names
+bundles by channel, serial and digest; what was decided on them, their content
+and names of people are not in it. In a folder the file is named after the gate.`,
 		Example: `  packhof-gate receipt /media/usb/receipt.json`,
 		Args:    cli.Needs("the file to write"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.writeOutward(c.Context(), outward{
-				method: http.MethodPost, resource: "receipts", kind: "ReceiptFile", next: "packhof export --since ", name: receiptName,
+				method: http.MethodPost, resource: "receipts", kind: "ReceiptFile", next: "packhof export --since ", name: receiptName, about: s.listed,
 			}, args[0])
 		},
 	}
@@ -69,6 +74,7 @@ type outward struct {
 	kind             string
 	next             string // the command that takes it, outside
 	name             func(ctx context.Context, api *client, b []byte) (string, error)
+	about            func(ctx context.Context, api *client, b []byte) (string, error) // a line for people; may be nil
 }
 
 // writeOutward asks the gate for a document and writes it; into a folder under
@@ -89,12 +95,64 @@ func (s *site) writeOutward(ctx context.Context, o outward, file string) error {
 		if err := cas.WriteBytes(file, 0o644, b); err != nil {
 			return err
 		}
+		about := ""
+		if o.about != nil {
+			var err error
+			if about, err = o.about(ctx, api, b); err != nil {
+				return err
+			}
+		}
 		doc := outwardDocument{File: file, Digest: cas.DigestOf(b), Bytes: len(b)}
 		return s.app.Print(o.kind, doc, func(w io.Writer) {
 			fmt.Fprintln(w, s.say("wrote {file}  ({bytes} bytes, {digest})", "file", file, "bytes", len(b), "digest", doc.Digest.String()))
+			if about != "" {
+				fmt.Fprintln(w, about)
+			}
 			fmt.Fprintln(w, s.say("next:  {command}", "command", o.next+signing.ShellQuote(file)))
 		})
 	})
+}
+
+// listed says what the bundles of a receipt are to the gate: the receipt itself
+// tells only how much of their content is here.
+func (s *site) listed(ctx context.Context, api *client, b []byte) (string, error) {
+	var file struct {
+		Receipt struct {
+			Channels []bundle.ReceiptChannel `json:"channels"`
+		} `json:"receipt"`
+	}
+	if err := json.Unmarshal(b, &file); err != nil {
+		return "", err
+	}
+	var all struct {
+		Cases []gate.Summary `json:"cases"`
+	}
+	if _, err := api.call(ctx, http.MethodGet, "cases", nil, &all); err != nil {
+		return "", err
+	}
+	n, counts := 0, map[gate.State]int{}
+	for _, c := range file.Receipt.Channels {
+		for _, listed := range c.Bundles {
+			n++
+			i := slices.IndexFunc(all.Cases, func(k gate.Summary) bool {
+				return k.Channel == c.Channel && k.Manifest == listed.Manifest && k.State != gate.NotGenuine
+			})
+			if i >= 0 {
+				counts[all.Cases[i].State]++
+			}
+		}
+	}
+	var states []string
+	for _, state := range gate.States() {
+		if counts[state] > 0 {
+			states = append(states, fmt.Sprintf("%s: %d", s.word("state", state), counts[state]))
+		}
+	}
+	if len(states) == 0 {
+		return "", nil
+	}
+	return s.many(n, "{n} bundle is listed by what of its content is here, whatever was decided on it: {states}",
+		"{n} bundles are listed by what of their content is here, whatever was decided on them: {states}", "states", strings.Join(states, ", ")), nil
 }
 
 // receiptName names a receipt after its gate.

@@ -21,16 +21,18 @@ func TestGerman(t *testing.T) {
 	}{
 		{[]string{"inspect", bundleFile}, []string{"Lieferung ", "echt ", "ja: unterschrieben von release@example", "ART ", "Vorschau des Ergebnisses", "ZU ENTSCHEIDEN  nicht erfüllt: ", "Abhilfe: "}},
 		{[]string{"verify", bundleFile}, []string{"echt, aktuell und vollständig: plant-1, Nummer 1"}},
-		{[]string{"receive", bundleFile}, []string{"Vorgang 1: plant-1, Nummer 1: wartet", "Ergebnis zu entscheiden: ", "weiter:  packhof-gate show 1, dann  packhof-gate approve 1"}},
+		{[]string{"receive", bundleFile}, []string{"Vorgang 1: plant-1, Nummer 1: wartet", "Ergebnis: zu entscheiden; Sperrbefunde: 0, zu entscheiden: 1, Hinweise: 0", "weiter:  packhof-gate show 1, dann  packhof-gate approve 1"}},
 		{[]string{"list"}, []string{"VORGANG ", "wartet", "0 von 1"}},
 		{[]string{"show", "1"}, []string{"Dateien ", "neu", "fehlt", "depot als notes:1", "unterschrieben von", "2 Dateien untersucht", "eingegangen", "WANN"}},
 		{[]string{"approve", "1", "--as", "anna", "--reason", "nur Notizen", "--yes", "--review", "DIGEST"}, []string{"Vorgang 1: plant-1, Nummer 1: freigegeben", "weiter:  packhof-gate release 1"}},
 		{[]string{"release", "1", "--dry-run"}, []string{"ZIEL ", "neu ", "Probelauf: nichts wurde geladen"}},
 		{[]string{"release", "1"}, []string{"geladen", "SO HOLEN ES DIE RECHNER AB", "weiter:  die Rechner dem Zertifikat"}},
 		{[]string{"show", "1"}, []string{"1 Name an depot", "1 Artefakt an depot, dort geprüft", "1 Ziel, dort geprüft", "anna: freigegeben"}},
-		{[]string{"doctor"}, []string{"Prüfprotokoll ", "in Ordnung", "keiner hängt", "nur für den Eigentümer"}},
+		{[]string{"doctor"}, []string{"Eigene Regeln ", "Prüfprotokoll ", "in Ordnung", "keiner hängt", "nur für den Eigentümer"}},
 		{[]string{"trust", "show"}, []string{"Vertrauensanker Version 2", "Fingerabdruck", "1 von 1"}},
 		{[]string{"user", "list"}, []string{"NAME", "ROLLEN"}},
+		{[]string{"receipt", "receipt.json"}, []string{"1 Lieferung ist genannt, nach dem Inhalt, der hier ist, ", ": geladen: 1"}},
+		{[]string{"version"}, []string{"liest packhof.bundle/"}},
 	} {
 		for i, arg := range step.run {
 			if arg == "DIGEST" {
@@ -49,8 +51,15 @@ func TestGerman(t *testing.T) {
 			}
 		}
 	}
+	for _, wrong := range [][]string{{"show"}, {"show", "--nothing"}, {"approve", "1"}, {"shov"}, {"approve", "1", "--as"}} {
+		c := l.Command("packhof-gate", wrong...)
+		c.Env = append(c.Env, "PACKHOF_LANG=de")
+		if o := l.Finish(c); o.Exit != 2 || !strings.Contains(o.Stderr, "Fehler: Die Befehlszeile stimmt nicht.") {
+			t.Errorf("%q: exit %d\n%s", wrong, o.Exit, o.Stderr)
+		}
+	}
 	failed := l.run("--lang", "de", "show", "7")
-	for _, want := range []string{"packhof-gate: Fehler: Einen Vorgang dieser Nummer gibt es nicht.", "Abhilfe: packhof-gate list", "Code: case/unknown   Exit-Code 2 "} {
+	for _, want := range []string{"packhof-gate: Fehler: Diesen Vorgang gibt es nicht.", "Abhilfe: packhof-gate list", "Code: case/unknown   Exit-Code 2 "} {
 		if failed.Exit != 2 || !strings.Contains(failed.Stderr, want) {
 			t.Errorf("exit %d, does not say %q:\n%s", failed.Exit, want, failed.Stderr)
 		}

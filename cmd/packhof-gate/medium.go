@@ -168,7 +168,7 @@ func noBundle(names []string, on lying) error {
 	if all := slices.Concat(on.damaged, on.locked); len(all) > 0 {
 		return firstOf(all)
 	}
-	return nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file")}
+	return nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file that ends in .tar or .age, or the folder that it lies in")}
 }
 
 func manifestOf(s *bundle.Sealed) string {
@@ -241,7 +241,7 @@ func besideTheBundle(path string) error {
 	whole := strings.TrimSuffix(name, ".packhof") + ".tar"
 	wrong := problem.New("receive/no-bundle", "%s is not the bundle", path)
 	if _, err := os.Stat(whole); err != nil {
-		return wrong.With("looked for:  " + whole).Hint("name the file that ends in .tar")
+		return wrong.With("looked for:  " + whole).Hint("name the file that ends in .tar or .age")
 	}
 	return wrong.With("bundle:  "+whole).Hint("name the bundle:  %s", whole)
 }

@@ -61,6 +61,8 @@ func (s *site) phase(name string) string {
 		return s.say("prove")
 	case "inspect":
 		return s.say("inspect")
+	case "judge":
+		return s.say("judge")
 	case "verify":
 		return s.say("verify")
 	}

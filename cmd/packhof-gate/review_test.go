@@ -32,9 +32,9 @@ func TestVerdictLine(t *testing.T) {
 		"allowed":             {"en", gate.Review{Verdict: policy.Allow, Needed: 1}, "verdict allow; 1 person has to approve\n"},
 		"denied":              {"en", gate.Review{Verdict: policy.Deny, Needed: 1}, "verdict deny\n"},
 		"no verdict":          {"en", gate.Review{Verdict: policy.Failed, Needed: 2}, "verdict error\n"},
-		"denied, in German":   {"de", gate.Review{Verdict: policy.Deny, Needed: 1}, "Ergebnis gesperrt\n"},
+		"denied, in German":   {"de", gate.Review{Verdict: policy.Deny, Needed: 1}, "Ergebnis: gesperrt\n"},
 		"overtaken":           {"en", gate.Review{Verdict: policy.Allow, Later: later}, "verdict allow; nobody has to approve\n! overtaken by serial 6, which is loaded already as case 6\n  approving moves no name that a later serial has set\n"},
-		"overtaken in German": {"de", gate.Review{Verdict: policy.Allow, Later: later}, "Ergebnis zulässig; niemand muss freigeben\n! überholt von Nummer 6, die schon geladen ist, als Vorgang 6\n  eine Freigabe ändert keinen Namen, den eine spätere Nummer gesetzt hat\n"},
+		"overtaken in German": {"de", gate.Review{Verdict: policy.Allow, Later: later}, "Ergebnis: zulässig; niemand muss freigeben\n! überholt von Nummer 6, die schon geladen ist, als Vorgang 6\n  eine Freigabe ändert keinen Namen, den eine spätere Nummer gesetzt hat\n"},
 	} {
 		var b strings.Builder
 		page := reviewPage{Review: c.review}
@@ -70,9 +70,9 @@ func TestWhatACaseWaitsFor(t *testing.T) {
 		english, german string
 		next            string
 	}{
-		{waits(1024, nil), "it waits for other volumes: 1.0 KiB of 2.0 KiB are lacking", "wartet auf weitere Datenträgerteile: es fehlen 1,0 KiB von 2,0 KiB", want},
-		{waits(1024, &gate.Lacking{Volumes: []int{2}, Of: 2}), "it waits for volume 2 of 2; 1.0 KiB of 2.0 KiB are lacking", "wartet auf Teil 2 von 2; es fehlen 1,0 KiB von 2,0 KiB", want},
-		{waits(1024, &gate.Lacking{Volumes: []int{1, 3}, Of: 3}), "it waits for volumes 1, 3 of 3; 1.0 KiB of 2.0 KiB are lacking", "wartet auf die Teile 1, 3 von 3; es fehlen 1,0 KiB von 2,0 KiB", want},
+		{waits(1024, nil), "it waits for other volumes: 1.0 KiB of 2.0 KiB are lacking", "es fehlen weitere Datenträgerteile: 1,0 KiB von 2,0 KiB", want},
+		{waits(1024, &gate.Lacking{Volumes: []int{2}, Of: 2}), "it waits for volume 2 of 2; 1.0 KiB of 2.0 KiB are lacking", "es fehlt Teil 2 von 2: 1,0 KiB von 2,0 KiB", want},
+		{waits(1024, &gate.Lacking{Volumes: []int{1, 3}, Of: 3}), "it waits for volumes 1, 3 of 3; 1.0 KiB of 2.0 KiB are lacking", "es fehlen die Teile 1, 3 von 3: 1,0 KiB von 2,0 KiB", want},
 		{waits(2048, nil), "all of it is here, and it has not gone on: any volume of it makes it do so", "alles davon ist hier, und er ist nicht weitergegangen: irgendein Teil davon bringt ihn weiter", receive},
 	} {
 		en, de := speaking(t, "en"), speaking(t, "de")

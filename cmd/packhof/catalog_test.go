@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -106,6 +107,31 @@ func eachSource(t *testing.T, do func(set *token.FileSet, tree *ast.File)) {
 	}
 }
 
+// Evidence is for people: a list in it is written out, and never as Go prints
+// one.
+func TestEvidenceIsForPeople(t *testing.T) {
+	eachSource(t, func(set *token.FileSet, tree *ast.File) {
+		ast.Inspect(tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "With" {
+				return true
+			}
+			for _, arg := range call.Args {
+				ast.Inspect(arg, func(n ast.Node) bool {
+					if lit, ok := n.(*ast.BasicLit); ok && strings.Contains(lit.Value, "%v") {
+						t.Errorf("%s: %s prints whatever it gets", set.Position(lit.Pos()), lit.Value)
+					}
+					return true
+				})
+			}
+			return true
+		})
+	})
+}
+
 func isProblemNew(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || f.Sel.Name != "New" || len(call.Args) == 0 {
@@ -133,4 +159,93 @@ func literal(n ast.Expr) (string, bool) {
 	}
 	text, err := strconv.Unquote(lit.Value)
 	return text, err == nil
+}
+
+// Codes without a remedy in the catalogue, and why.
+var withoutRemedy = map[string]string{
+	"failed":                "what helps depends on what failed",
+	"usage":                 own,
+	"config/missing":        own,
+	"passphrase/none":       own,
+	"password/none":         own,
+	"cache/manifest-lost":   own,
+	"volume/size-malformed": own,
+	"volume/too-small":      own,
+	"volume/too-many":       own,
+	"bundle/revoked":        own,
+	"trust/exists":          own,
+	"trust/no-channel":      own,
+	"trust/no-gate":         own,
+	"trust/gate-known":      own,
+	"trust/not-a-signer":    own,
+	"case/whole":            own,
+	"case/not-waiting":      own,
+	"account/exists":        own,
+	"account/name":          own,
+	"account/password":      own,
+	"account/roles":         own,
+	"freshness/epoch":       own,
+	"freshness/older":       own,
+	"policy/error":          own,
+}
+
+const own = "each of its errors brings a nearer one"
+
+// Whoever meets an error is told what to do: the catalogue knows something for
+// each code but those above, and no error of the recorded ones goes without.
+func TestEachCodeHasARemedy(t *testing.T) {
+	unhinted := unhintedCodes(t)
+	for _, entry := range cli.Catalog() {
+		why, excused := withoutRemedy[entry.Code]
+		switch {
+		case entry.Remedy == "" && !excused:
+			t.Errorf("%s has no remedy", entry.Code)
+		case entry.Remedy != "" && excused:
+			t.Errorf("%s has a remedy after all", entry.Code)
+		case why == own && unhinted[entry.Code] != "":
+			t.Errorf("%s: this error of %s brings no remedy", unhinted[entry.Code], entry.Code)
+		}
+	}
+	for _, path := range []string{goldenFailures, "../packhof-gate/" + goldenFailures} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, said := range strings.Split(string(b), "\n-- ")[1:] {
+			name, text, _ := strings.Cut(said, " --\n")
+			if strings.Contains(text, "\ncode: ") && !strings.Contains(text, "\nhint: ") {
+				t.Errorf("%s: %s: nobody is told what to do:\n%s", path, name, text)
+			}
+		}
+	}
+}
+
+// unhintedCodes finds the calls of problem.New that no remedy follows, by code.
+func unhintedCodes(t *testing.T) map[string]string {
+	t.Helper()
+	unhinted := map[string]string{}
+	eachSource(t, func(set *token.FileSet, tree *ast.File) {
+		hinted := map[*ast.CallExpr]bool{}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Hint" {
+				ast.Inspect(f.X, func(n ast.Node) bool {
+					if made, ok := n.(*ast.CallExpr); ok {
+						hinted[made] = true
+					}
+					return true
+				})
+			}
+			if isProblemNew(call) && !hinted[call] {
+				if code, ok := literal(call.Args[0]); ok {
+					unhinted[code] = set.Position(call.Pos()).String()
+				}
+			}
+			return true
+		})
+	})
+	return unhinted
 }

@@ -12,19 +12,23 @@ import (
 )
 
 func newDiff(p *project) *cobra.Command {
-	trust, all := "", false
+	trust, identities, all := "", []string(nil), false
 	c := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Show what changes from one bundle to another",
 		Long: `Show which artifacts were added, updated and removed between two bundles, and
 how many bytes a gate that holds OLD still needs. Both must be genuine; each is
-a file, or a folder that holds the volumes of one bundle.`,
+a file, or a folder that holds the volumes of one bundle; encrypted ones are
+opened with --identity.`,
 		Example: `  packhof diff sent/plant-7-000041.tar sent/plant-7-000042.tar
   packhof diff --all -o json sent/plant-7-000041.tar sent/plant-7-000042.tar`,
 		Args: cli.Needs("the old bundle", "the new one"),
-		RunE: func(_ *cobra.Command, args []string) error { return runDiff(p, args[0], args[1], trust, all) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return runDiff(p, args[0], args[1], trust, identities, all)
+		},
 	}
 	c.Flags().StringVar(&trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")
+	identityFlag(c.Flags(), &identities)
 	c.Flags().BoolVar(&all, "all", false, "list unchanged artifacts too")
 	return c
 }
@@ -38,12 +42,16 @@ type diffDocument struct {
 	NewBytes  int64           `json:"newBytes"`
 }
 
-func runDiff(p *project, oldPath, newPath, trust string, all bool) error {
-	before, err := p.genuineManifest(oldPath, trust)
+func runDiff(p *project, oldPath, newPath, trust string, identities []string, all bool) error {
+	opener, err := openerOf(identities)
 	if err != nil {
 		return err
 	}
-	after, err := p.genuineManifest(newPath, trust)
+	before, err := p.genuineManifest(opener, oldPath, trust)
+	if err != nil {
+		return err
+	}
+	after, err := p.genuineManifest(opener, newPath, trust)
 	if err != nil {
 		return err
 	}
@@ -74,12 +82,12 @@ func versionDigest(version string, d *bundle.Digest) string {
 	return version + " " + d.Short()
 }
 
-func (p *project) genuineManifest(path, trust string) (m *bundle.Manifest, err error) {
+func (p *project) genuineManifest(opener bundle.Opener, path, trust string) (m *bundle.Manifest, err error) {
 	folder, err := p.trustFor(trust)
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := oneBundle(bundle.Opener{}, []string{path})
+	sealed, err := oneBundle(opener, []string{path})
 	if err != nil {
 		return nil, err
 	}

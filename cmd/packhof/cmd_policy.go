@@ -22,9 +22,10 @@ import (
 )
 
 type policyOptions struct {
-	trust  string
-	policy string
-	lang   string
+	trust      string
+	policy     string
+	lang       string
+	identities []string
 }
 
 func newPolicy(p *project) *cobra.Command {
@@ -41,7 +42,8 @@ What only the plant knows cannot be judged here: what it holds already, which
 serials it lacks, which destinations it has, what its clock says, and what it
 has configured since. The gate may find more.
 
-BUNDLE is a file, or a folder that holds all volumes of one bundle.
+BUNDLE is a file, or a folder that holds all volumes of one bundle; encrypted
+ones are opened with --identity.
 
 Each file is copied to the folder for temporary files (TMPDIR) while it is
 looked into, one at a time: there has to be room for the largest.
@@ -57,6 +59,7 @@ EXIT STATUS
 	}
 	check.Flags().StringVar(&o.policy, "policy", "", "`folder` with the plant's own rules and parameters")
 	check.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")
+	identityFlag(check.Flags(), &o.identities)
 	check.Flags().StringVar(&o.lang, "lang", "en", "`language` of findings: en or de")
 	c.AddCommand(check)
 	return c
@@ -114,7 +117,11 @@ func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) 
 	if err != nil {
 		return err
 	}
-	sealed, err := oneBundle(bundle.Opener{}, []string{path})
+	opener, err := openerOf(o.identities)
+	if err != nil {
+		return err
+	}
+	sealed, err := oneBundle(opener, []string{path})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func newReceipt(p *project) *cobra.Command {
-	c := &cobra.Command{Use: "receipt", Short: "Keep what gates say that they hold and read"}
+	c := &cobra.Command{Use: "receipt", Short: "Keep what gates say is there, and what they can read"}
 	c.AddCommand(&cobra.Command{
 		Use:   "add RECEIPT...",
 		Short: "Verify receipts of gates, and keep the newest of each",

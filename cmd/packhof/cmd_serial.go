@@ -86,7 +86,7 @@ func (p *project) printSerials(gates *mirror.Gates) error {
 	}
 	doc := serialsDocument{p.spec.Channel, append([]mirror.Serial{}, ledger.Serials(lock, gates)...)}
 	return p.app.Print("Serials", doc, func(w io.Writer) {
-		rows := [][]string{{"SERIAL", "EPOCH", "STATE", "CREATED", "MANIFEST", "HELD BY", "REASON"}}
+		rows := [][]string{{"SERIAL", "EPOCH", "STATE", "CREATED", "MANIFEST", "CONTENT AT", "REASON"}}
 		for _, s := range doc.Serials {
 			rows = append(rows, serialRow(s))
 		}

@@ -83,13 +83,13 @@ func (a *App) addGlobals(root *cobra.Command) {
 	if err := root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // only if the flag above had another name
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, err.Error()) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return a.early(c, err) })
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if err := a.flagsFromEnvironment(c); err != nil {
 			return err
 		}
-		if err := c.ValidateRequiredFlags(); err != nil {
-			return usage(c, err.Error())
+		if missing := missingFlags(c); len(missing) > 0 {
+			return usage(c, c.Name()+" needs "+strings.Join(missing, " and "))
 		}
 		switch a.Format {
 		case "table", "json", "yaml":
@@ -100,7 +100,18 @@ func (a *App) addGlobals(root *cobra.Command) {
 	root.SetUsageFunc(plainUsage(root.UsageFunc()))
 	root.AddCommand(topics(a, root)...)
 	root.SetHelpCommand(helpCommand(a))
-	tidyUsageErrors(root)
+	a.tidyUsageErrors(root)
+}
+
+// missingFlags are the flags that a command needs and did not get.
+func missingFlags(c *cobra.Command) []string {
+	var missing []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if needed := f.Annotations[cobra.BashCompOneRequiredFlag]; len(needed) > 0 && needed[0] == "true" && !f.Changed {
+			missing = append(missing, "--"+f.Name)
+		}
+	})
+	return missing
 }
 
 // flagsFromEnvironment fills flags that were not given from PACKHOF_<FLAG>.
@@ -156,13 +167,20 @@ func usage(c *cobra.Command, what string) error {
 	return &UsageError{What: what, Command: c.CommandPath()}
 }
 
+// early makes a usage error of one that comes before flags are taken from the
+// environment, where the language may stand in which it is told.
+func (a *App) early(c *cobra.Command, err error) error {
+	_ = a.flagsFromEnvironment(c) // what else is wrong comes when this is mended
+	return usage(c, err.Error())
+}
+
 // tidyUsageErrors gives wrong arguments and unknown sub-commands the form of
 // usage errors.
-func tidyUsageErrors(c *cobra.Command) {
+func (a *App) tidyUsageErrors(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return usage(c, err.Error())
+				return a.early(c, err)
 			}
 			return nil
 		}
@@ -182,6 +200,6 @@ func tidyUsageErrors(c *cobra.Command) {
 		}
 	}
 	for _, sub := range c.Commands() {
-		tidyUsageErrors(sub)
+		a.tidyUsageErrors(sub)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
@@ -161,30 +162,59 @@ func TestPrint(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
-	clock := testkit.NewClock(testkit.Noon())
-	var out bytes.Buffer
-	l := &lines{w: &out, now: clock.Now, running: map[*line]bool{}, stop: make(chan struct{})}
-	a, b := l.Start("fetch b\x1b[2J", 2048), l.Start("scan a", 0)
-	a.Advance(1024)
-	l.report()
-	clock.Advance(1540 * time.Millisecond)
-	b.Done(errors.New("x"))
-	clock.Advance(time.Minute)
-	a.Done(nil)
-	l.report() // nothing is waited for
-	want := "waiting for: fetch b?[2J (1.0 KiB of 2.0 KiB), scan a\n" +
-		fmt.Sprintf("%-60s  1.5s  failed\n", "scan a") +
-		fmt.Sprintf("%-60s  2.0 KiB  1m1.5s  ok\n", "fetch b?[2J")
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for name, c := range map[string]struct {
+		german bool
+		want   string
+	}{
+		"English": {false, "waiting for: fetch b?[2J (1.0 KiB of 2.0 KiB), scan a\n" +
+			fmt.Sprintf("%-60s  1.5s  failed\n", "scan a") + fmt.Sprintf("%-60s  2.0 KiB  1m1.5s  ok\n", "fetch b?[2J")},
+		"German": {true, "es läuft noch: fetch b?[2J (1,0 KiB von 2,0 KiB), scan a\n" +
+			fmt.Sprintf("%-60s  1,5s  gescheitert\n", "scan a") + fmt.Sprintf("%-60s  2,0 KiB  1m1,5s  in Ordnung\n", "fetch b?[2J")},
+	} {
+		clock := testkit.NewClock(testkit.Noon())
+		var out bytes.Buffer
+		app := &App{German: c.german}
+		l := &lines{w: &out, words: app.progressWords(), now: clock.Now, running: map[*line]bool{}, stop: make(chan struct{})}
+		a, b := l.Start("fetch b\x1b[2J", 2048), l.Start("scan a", 0)
+		a.Advance(1024)
+		l.report()
+		clock.Advance(1540 * time.Millisecond)
+		b.Done(errors.New("x"))
+		clock.Advance(time.Minute)
+		a.Done(nil)
+		l.report() // nothing is waited for
+		if diff := cmp.Diff(c.want, out.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		l.Close()
+		l.Close() // twice does no harm
 	}
-	l.Close()
-	l.Close() // twice does no harm
+}
+
+// TestBars: how far a bar is, and how fast, in the language of the program.
+func TestBars(t *testing.T) {
+	for german, want := range map[bool][]string{
+		false: {"1.5 MiB / 3.0 MiB", "768.0 KiB/s"},
+		true:  {"1,5 MiB / 3,0 MiB", "768,0 KiB/s"},
+	} {
+		clock := testkit.NewClock(testkit.Noon())
+		app := &App{German: german}
+		b := &bars{words: app.progressWords(), now: clock.Now}
+		speed := b.speed(clock.Now())
+		if got := speed(decor.Statistics{Current: 1}); got != "" {
+			t.Errorf("in no time at all: %q", got)
+		}
+		clock.Advance(2 * time.Second)
+		now := decor.Statistics{Current: 3 << 19, Total: 3 << 20}
+		if diff := cmp.Diff(want, []string{b.counters(now), speed(now)}); diff != "" {
+			t.Errorf("German %v (-want +got):\n%s", german, diff)
+		}
+	}
 }
 
 func TestHeartbeat(t *testing.T) {
 	told := make(chan string, 1)
-	l := &lines{w: writerFunc(func(p []byte) (int, error) { told <- string(p); return len(p), nil }), now: testkit.Noon, running: map[*line]bool{}, stop: make(chan struct{})}
+	l := &lines{w: writerFunc(func(p []byte) (int, error) { told <- string(p); return len(p), nil }), words: (&App{}).progressWords(), now: testkit.Noon, running: map[*line]bool{}, stop: make(chan struct{})}
 	l.Start("scan a", 0)
 	ended := make(chan struct{})
 	go func() { l.beat(time.NewTicker(time.Millisecond)); close(ended) }()

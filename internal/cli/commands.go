@@ -51,15 +51,25 @@ func VersionCommand(a *App, version string, formats Formats) *cobra.Command {
 					}
 				}
 			}
-			deeds := "reads"
-			if v.Writes != "" {
-				deeds = "reads and writes"
-			}
+			deeds := deedsOf(a.German, v.Writes != "")
 			return a.Print("Version", v, func(w io.Writer) {
 				fmt.Fprintf(w, "%s %s  (%s, %s)\n%s %s\n", a.Name, v.Version, v.Go, v.Platform, deeds, strings.Join(v.Reads, ", "))
 			})
 		},
 	}
+}
+
+// deedsOf says what a program does with bundles.
+func deedsOf(german, writes bool) string {
+	switch {
+	case german && writes:
+		return "liest und schreibt"
+	case german:
+		return "liest"
+	case writes:
+		return "reads and writes"
+	}
+	return "reads"
 }
 
 // ManCommand is "man", which is for packagers: the manual as files.

@@ -47,6 +47,8 @@ func germanValue(value string) string {
 		{`^version (\d+), (.*)$`, "Version $1, $2"},
 		{`^(\d+) entries$`, "$1 Einträge"},
 		{`^set ([0-9a-f]+)$`, "Sendung $1"},
+		{`^key ([0-9a-f]+)$`, "Schlüssel $1"},
+		{`^(.+) is named, but did not sign these bytes$`, "$1 ist genannt, hat diese Bytes aber nicht unterschrieben"},
 		{`^none$`, "keine"},
 	} {
 		if pattern := regexp.MustCompile(form.english); pattern.MatchString(value) {
@@ -59,7 +61,7 @@ func germanValue(value string) string {
 // germanLabels are the labels of evidence that errors at a gate have.
 func germanLabels() map[string]string {
 	return map[string]string{
-		"accepted": "angenommen", "anchor": "Anker", "answer": "Antwort", "applied": "angewendet", "audit log": "Protokoll", "database": "Datenbank", "document": "Dokument", "row": "Zeile", "set": "Sendung", "signed": "unterschrieben", "size": "Größe", "type": "Typ", "urls": "Adressen", "allowed": "erlaubt", "approvals": "Freigaben", "approved": "freigegeben", "asked": "gefragt", "at": "bei", "blocked": "im Weg",
+		"accepted": "angenommen", "anchor": "Anker", "answer": "Antwort", "applied": "angewendet", "audit log": "Prüfprotokoll", "mismatch": "Widerspruch", "database": "Datenbank", "document": "Dokument", "row": "Zeile", "set": "Sendung", "signed": "unterschrieben", "size": "Größe", "type": "Typ", "urls": "Adressen", "allowed": "erlaubt", "approvals": "Freigaben", "approved": "freigegeben", "asked": "gefragt", "at": "bei", "blocked": "im Weg",
 		"broken": "gebrochen", "bundle": "Lieferung", "by": "von", "clock": "Uhr", "digest": "Prüfsumme", "expired": "abgelaufen", "file": "Datei",
 		"finding": "Befund", "first": "erstens", "folder": "Ordner", "followed": "gefolgt", "for": "für", "found": "gefunden", "free": "frei",
 		"given": "angegeben", "gone": "fehlt nun", "got": "erhalten", "have": "vorhanden", "here": "hier", "key": "Schlüssel", "known": "bekannt",

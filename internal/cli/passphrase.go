@@ -20,7 +20,7 @@ import (
 // a flag, since others can read a command line. With confirm the person types
 // it twice.
 func (a *App) Passphrase(ctx context.Context, what string, confirm bool) ([]byte, error) {
-	s := secret{variable: "PACKHOF_PASSPHRASE", noun: "passphrase", none: "passphrase/none", command: "passphrase/command"}
+	s := secret{variable: "PACKHOF_PASSPHRASE", noun: "passphrase", none: "passphrase/none", command: "passphrase/command", differ: "passphrase/differ"}
 	return a.find(ctx, s, a.Getenv("PACKHOF_PASSPHRASE_FILE"), what, confirm)
 }
 
@@ -28,12 +28,12 @@ func (a *App) Passphrase(ctx context.Context, what string, confirm bool) ([]byte
 // is named; from PACKHOF_PASSWORD, from the output of PACKHOF_PASSWORD_COMMAND,
 // or from the person at the terminal.
 func (a *App) Password(ctx context.Context, file, account string, confirm bool) ([]byte, error) {
-	s := secret{variable: "PACKHOF_PASSWORD", noun: "password", none: "password/none", command: "password/command"}
+	s := secret{variable: "PACKHOF_PASSWORD", noun: "password", none: "password/none", command: "password/command", differ: "password/differ"}
 	return a.find(ctx, s, file, account, confirm)
 }
 
 // secret is a kind of secret: the first of its variables, its name, its codes.
-type secret struct{ variable, noun, none, command string }
+type secret struct{ variable, noun, none, command, differ string }
 
 func (a *App) find(ctx context.Context, s secret, file, what string, confirm bool) ([]byte, error) {
 	if file != "" {
@@ -54,7 +54,7 @@ func (a *App) find(ctx context.Context, s secret, file, what string, confirm boo
 		return nil, problem.New(s.none, "there is nobody to ask for the %s of %s", s.noun, what).
 			Hint("set %s_FILE to a file that holds it", s.variable)
 	}
-	return a.ask(ctx, in, s.noun, what, confirm)
+	return a.ask(ctx, in, s, what, confirm)
 }
 
 func (s secret) read(file string) ([]byte, error) {
@@ -66,11 +66,11 @@ func (s secret) read(file string) ([]byte, error) {
 	return firstLine(b), errors.Join(err, f.Close())
 }
 
-func (a *App) ask(ctx context.Context, in *os.File, noun, what string, confirm bool) ([]byte, error) {
-	question, repeat := fmt.Sprintf("%s for %s: ", noun, what), "the same again: "
+func (a *App) ask(ctx context.Context, in *os.File, s secret, what string, confirm bool) ([]byte, error) {
+	question, repeat := fmt.Sprintf("%s for %s: ", s.noun, what), "the same again: "
 	if a.German {
 		german := map[string]string{"passphrase": "Passphrase", "password": "Passwort"}
-		question, repeat = fmt.Sprintf("%s für %s: ", german[noun], what), "noch einmal dasselbe: "
+		question, repeat = fmt.Sprintf("%s für %s: ", german[s.noun], what), "noch einmal dasselbe: "
 	}
 	phrase, err := a.readHidden(ctx, in, question)
 	if err != nil || !confirm {
@@ -78,7 +78,7 @@ func (a *App) ask(ctx context.Context, in *os.File, noun, what string, confirm b
 	}
 	again, err := a.readHidden(ctx, in, repeat)
 	if err == nil && !bytes.Equal(phrase, again) {
-		err = fmt.Errorf("the two %ss differ", noun)
+		err = problem.New(s.differ, "the two %ss differ", s.noun)
 	}
 	return phrase, err
 }

@@ -38,12 +38,32 @@ func (a *App) Progress() Progress {
 	}
 	f, isFile := a.Stderr.(*os.File)
 	if isFile && term.IsTerminal(int(f.Fd())) && a.Getenv("TERM") != "dumb" {
-		return &bars{p: mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithAutoRefresh())}
+		return &bars{p: mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithAutoRefresh()), words: a.progressWords(), now: a.Now}
 	}
-	l := &lines{w: a.Stderr, now: a.Now, running: map[*line]bool{}, stop: make(chan struct{})}
+	l := &lines{w: a.Stderr, words: a.progressWords(), now: a.Now, running: map[*line]bool{}, stop: make(chan struct{})}
 	go l.beat(time.NewTicker(heartbeat))
 	return l
 }
+
+// progressWords are what a display says besides the names of its items.
+type progressWords struct {
+	ok, failed string
+	waiting    string // for what, and how far that is
+	of         string // how much of how much
+	point      string // of a decimal fraction
+}
+
+func (a *App) progressWords() progressWords {
+	if a.German {
+		return progressWords{ok: "in Ordnung", failed: "gescheitert", waiting: "es läuft noch: %s\n", of: "%s von %s", point: ","}
+	}
+	return progressWords{ok: "ok", failed: "failed", waiting: "waiting for: %s\n", of: "%s of %s", point: "."}
+}
+
+// decimal writes a number that has a decimal point as the language does.
+func (w progressWords) decimal(text string) string { return strings.ReplaceAll(text, ".", w.point) }
+
+func (w progressWords) bytes(n int64) string { return w.decimal(Bytes(n)) }
 
 type quiet struct{}
 
@@ -53,7 +73,11 @@ func (quiet) Advance(int64)            {}
 func (quiet) Done(error)               {}
 
 // bars is the display on a terminal.
-type bars struct{ p *mpb.Progress }
+type bars struct {
+	p     *mpb.Progress
+	words progressWords
+	now   func() time.Time
+}
 
 func (b *bars) Start(what string, bytes int64) Item {
 	if bytes == 0 { // nobody knows how much there is: say how long it has taken
@@ -65,8 +89,23 @@ func (b *bars) Start(what string, bytes int64) Item {
 	bar := b.p.AddBar(bytes,
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(Shorten(clean(what), 48), decor.WCSyncSpaceR)),
-		mpb.AppendDecorators(decor.CountersKibiByte("% .1f / % .1f", decor.WCSyncSpace), decor.AverageSpeed(decor.SizeB1024(0), " % .1f", decor.WCSyncSpace)))
+		mpb.AppendDecorators(decor.Any(b.counters, decor.WCSyncSpace), decor.Any(b.speed(b.now()), decor.WCSyncSpace)))
 	return &bar1{bar}
+}
+
+func (b *bars) counters(s decor.Statistics) string {
+	return b.words.bytes(s.Current) + " / " + b.words.bytes(s.Total)
+}
+
+// speed is how fast an item went on the average since it began.
+func (b *bars) speed(begun time.Time) func(decor.Statistics) string {
+	return func(s decor.Statistics) string {
+		seconds := b.now().Sub(begun).Seconds()
+		if seconds <= 0 {
+			return ""
+		}
+		return b.words.bytes(int64(float64(s.Current)/seconds)) + "/s"
+	}
 }
 
 func (b *bars) Close() { b.p.Wait() }
@@ -84,6 +123,7 @@ func (b *bar1) Done(error) {
 type lines struct {
 	mu      sync.Mutex
 	w       io.Writer
+	words   progressWords
 	now     func() time.Time
 	running map[*line]bool
 	stop    chan struct{}
@@ -128,13 +168,13 @@ func (l *lines) report() {
 	for item := range l.running {
 		text := item.what
 		if item.total > 0 {
-			text += fmt.Sprintf(" (%s of %s)", Bytes(item.done), Bytes(item.total))
+			text += " (" + fmt.Sprintf(l.words.of, l.words.bytes(item.done), l.words.bytes(item.total)) + ")"
 		}
 		waiting = append(waiting, text)
 	}
 	slices.Sort(waiting)
 	if len(waiting) > 0 {
-		fmt.Fprintf(l.w, "waiting for: %s\n", strings.Join(waiting, ", "))
+		fmt.Fprintf(l.w, l.words.waiting, strings.Join(waiting, ", "))
 	}
 }
 
@@ -148,13 +188,15 @@ func (i *line) Done(err error) {
 	i.all.mu.Lock()
 	defer i.all.mu.Unlock()
 	delete(i.all.running, i)
+	words := i.all.words
 	size := ""
 	if i.total > 0 {
-		size = "  " + Bytes(i.total)
+		size = "  " + words.bytes(i.total)
 	}
-	result := "ok"
+	result := words.ok
 	if err != nil {
-		result = "failed"
+		result = words.failed
 	}
-	fmt.Fprintf(i.all.w, "%-60s%s  %s  %s\n", i.what, size, i.all.now().Sub(i.begun).Round(100*time.Millisecond), result)
+	took := words.decimal(i.all.now().Sub(i.begun).Round(100 * time.Millisecond).String())
+	fmt.Fprintf(i.all.w, "%-60s%s  %s  %s\n", i.what, size, took, result)
 }

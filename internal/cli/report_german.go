@@ -28,9 +28,11 @@ func (a *App) report(err error) {
 	if known && !atPrompt {
 		fmt.Fprintf(a.Stderr, "Wortlaut: %s\n", r.Error)
 	}
+	remedy, translated := GermanRemedy(r.Code, r.Hint)
 	switch {
-	case german.Remedy != "":
-		fmt.Fprintf(a.Stderr, "Abhilfe: %s\n", german.Remedy)
+	case atPrompt:
+	case translated:
+		fmt.Fprintf(a.Stderr, "Abhilfe: %s\n", remedy)
 	case strings.HasPrefix(r.Hint, "packhof"): // a command is the same in each language
 		fmt.Fprintf(a.Stderr, "Abhilfe: %s\n", r.Hint)
 	case r.Hint != "":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
@@ -276,7 +277,7 @@ func unreadable(r inspect.Report) string {
 	if len(codes) == 0 {
 		return "it could not be looked into wholly"
 	}
-	return fmt.Sprintf("it could not be looked into wholly: %v", codes)
+	return "it could not be looked into wholly: " + strings.Join(codes, ", ")
 }
 
 func finding(f inspect.Finding) policy.FileFinding {

@@ -74,7 +74,7 @@ func TestInspectionOfFiles(t *testing.T) {
 	if d := cmp.Diff(want, all); d != "" || got.Status != "done" {
 		t.Errorf("status %s, files (-want +got)\n%s", got.Status, d)
 	}
-	if reason := got.Files[4].Reason; reason != "it could not be looked into wholly: [content.opaque]" {
+	if reason := got.Files[4].Reason; reason != "it could not be looked into wholly: content.opaque" {
 		t.Errorf("reason %q", reason)
 	}
 }
