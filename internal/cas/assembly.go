@@ -143,7 +143,7 @@ func (s *Store) DropAssembly(d Digest) error {
 // keptSpans reads the list of an assembly. A list that cannot be read, or that
 // says what cannot be, counts as empty: the pieces are brought again.
 func (s *Store) keptSpans(d Digest, size int64) ([]Span, error) {
-	b, err := os.ReadFile(s.assemblyPath(d) + listSuffix)
+	b, err := ReadPlain(s.assemblyPath(d)+listSuffix, maxKept)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
