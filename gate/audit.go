@@ -67,25 +67,9 @@ func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) e
 	if err := g.fault(point + ":before"); err != nil {
 		return err
 	}
-	if err := g.db.there(); err != nil {
-		return err
-	}
-	sqlTx, err := g.db.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", point, g.trouble(err))
-	}
-	t := &tx{Tx: sqlTx, gate: g, now: g.clock()}
-	if err = change(t); err == nil {
-		err = t.failed
-	}
-	if err == nil {
-		err = t.everythingSaid()
-	}
-	if err != nil {
-		return g.trouble(errors.Join(err, rolledBack(sqlTx)))
-	}
-	if err := sqlTx.Commit(); err != nil {
-		return fmt.Errorf("%s: %w", point, g.trouble(err))
+	t := &tx{gate: g}
+	if err := g.db.alone(ctx, func(writer *sql.Conn) error { return t.commit(ctx, point, writer, change) }); err != nil {
+		return g.trouble(err)
 	}
 	g.newest.raise(t.sealing)
 	if err := g.fault(point + ":after"); err != nil {
@@ -94,6 +78,27 @@ func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) e
 	if err := g.anchor.raise(t.size, t.root); err != nil {
 		return problem.New(codeAnchorBehind, "it is done and written down, but not yet in the anchor of the audit log: %w", err).
 			With("file:  " + g.anchor.path).Hint("make room in the data directory and give it to the user of the gate; the next step, or a restart, brings the anchor up")
+	}
+	return nil
+}
+
+// commit makes the changes of a step, all or none.
+func (t *tx) commit(ctx context.Context, point string, writer *sql.Conn, change func(*tx) error) (err error) {
+	if t.Tx, err = writer.BeginTx(ctx, nil); err != nil {
+		return fmt.Errorf("%s: %w", point, t.gate.trouble(err))
+	}
+	t.now = t.gate.clock()
+	if err = change(t); err == nil {
+		err = t.failed
+	}
+	if err == nil {
+		err = t.everythingSaid()
+	}
+	if err != nil {
+		return errors.Join(err, rolledBack(t.Tx))
+	}
+	if err := t.Commit(); err != nil {
+		return fmt.Errorf("%s: %w", point, t.gate.trouble(err))
 	}
 	return nil
 }
@@ -107,6 +112,13 @@ const codeAnchorBehind = "gate/anchor-behind"
 func isWrittenDown(err error) bool {
 	var coded interface{ Code() string }
 	return err == nil || errors.As(err, &coded) && coded.Code() == codeAnchorBehind
+}
+
+func (t *tx) trouble(err error) error { return t.gate.trouble(err) }
+
+// QueryRowContext implements queryer.
+func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) scanner {
+	return oneRow{t.Tx.QueryRowContext(ctx, query, args...), t}
 }
 
 // ExecContext changes rows. After one statement has failed there are no others:

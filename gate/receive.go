@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/packhof/packhof/bundle"
@@ -34,9 +35,13 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	head := sealed.Head()
-	release, ok := g.busy.take(manifestLock(head.Digest()))
-	if !ok {
-		return nil, problem.New("case/busy", "this bundle is being received already").With("manifest:  " + head.Digest().String())
+	release, ok := g.busy.await(ctx, manifestLock(head.Digest()), patience)
+	switch {
+	case !ok && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case !ok:
+		return nil, problem.New("case/busy", "this bundle is being received already").With("manifest:  " + head.Digest().String()).
+			Hint("wait for it to end, then receive again: what came stays")
 	}
 	defer release()
 	if err := g.sweepAssemblies(ctx); err != nil {
@@ -65,6 +70,10 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	return c, err
 }
 
+// patience is how long a receive waits for another one of the same bundle, which
+// may be about to end because its client went away.
+const patience = 3 * time.Second
+
 // manifestLock is the name under which one bundle is worked on.
 func manifestLock(manifest bundle.Digest) string { return "manifest " + manifest.String() }
 
@@ -72,7 +81,7 @@ func manifestLock(manifest bundle.Digest) string { return "manifest " + manifest
 func (l *caseLocks) holds(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held[name]
+	return l.held[name] != nil
 }
 
 // openVolume opens the one volume at path, with the signatures that lie beside
@@ -183,10 +192,9 @@ func (g *Gate) judgeHead(ctx context.Context, q queryer, sealed *bundle.Sealed) 
 	if err := g.sealed(ctx, q, channelSubject(m.Channel)); err != nil {
 		return a, err
 	}
-	var refused *problem.Problem
-	if a.fresh, err = checkFreshness(ctx, q, m, a.bundle.Digest(), a.trust.Root()); errors.As(err, &refused) {
-		a.refusal = refused
-		return a, nil
+	a.fresh, err = checkFreshness(ctx, q, m, a.bundle.Digest(), a.trust.Root())
+	if err != nil && strings.HasPrefix(asProblem(err).Code, "freshness/") { // what cannot be read refuses no bundle
+		a.refusal, err = err, nil
 	}
 	return a, err
 }
