@@ -140,5 +140,5 @@ func dropLeft(path string) error {
 		u := unfinished{path: strings.TrimSuffix(path, cas.PartialSuffix)}
 		err = u.drop()
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, cas.Unlock(f))
 }

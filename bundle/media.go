@@ -131,7 +131,7 @@ func tidy(path string) error {
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return f.Close()
 	}
-	return errors.Join(u.drop(), f.Close())
+	return errors.Join(u.drop(), cas.Unlock(f))
 }
 
 // WriteManifest writes the manifest into dir, to lie beside the volume as

@@ -42,10 +42,16 @@ type room struct {
 // realMedium is whatever is mounted.
 type realMedium struct{}
 
-func (realMedium) through(f *os.File) mediumFile    { return f }
+func (realMedium) through(f *os.File) mediumFile    { return lockedFile{f} }
 func (realMedium) rename(from, to string) error     { return os.Rename(from, to) }
 func (realMedium) syncDir(dir string) error         { return cas.SyncDir(dir) }
 func (realMedium) note(path string, b []byte) error { return cas.WriteBytes(path, 0o644, b) }
+
+// lockedFile is a file of which one writer has the lock until it closes it.
+type lockedFile struct{ *os.File }
+
+// Close gives the lock back as well.
+func (f lockedFile) Close() error { return cas.Unlock(f.File) }
 
 // CheckMedium refuses early, with numbers, a medium that cannot take least bytes
 // under the name path, in one file or in several.

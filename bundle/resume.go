@@ -72,7 +72,7 @@ func openUnfinished(path string, plan *VolumePlan, m medium) (*unfinished, error
 	}
 	u.file, u.through = f, m.through(f)
 	if err := u.claim(plan); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, cas.Unlock(f))
 	}
 	return u, nil
 }

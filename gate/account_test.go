@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 func TestLogin(t *testing.T) {
@@ -22,7 +23,7 @@ func TestLogin(t *testing.T) {
 		"a strange name":   {"anna'--", password, "login/failed"},
 		"an endless input": {"anna", strings.Repeat("x", 1<<20), "login/failed"},
 	} {
-		if _, err := l.gate.Authenticate(t.Context(), "test", c.account, []byte(c.password)); codeOf(err) != c.code {
+		if _, err := l.gate.Authenticate(t.Context(), "test", c.account, []byte(c.password)); problem.CodeOf(err) != c.code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -31,12 +32,12 @@ func TestLogin(t *testing.T) {
 // guess tries a wrong password, and tells how it was refused.
 func (l *lab) guess(from gate.Address, name string) string {
 	_, err := l.gate.Authenticate(l.t.Context(), from, name, []byte("wrong, wrong"))
-	return codeOf(err)
+	return problem.CodeOf(err)
 }
 
 func (l *lab) login(from gate.Address, name string) string {
 	_, err := l.gate.Authenticate(l.t.Context(), from, name, []byte(password))
-	return codeOf(err)
+	return problem.CodeOf(err)
 }
 
 func TestFailedLoginsSlowDown(t *testing.T) {
@@ -104,7 +105,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	over := func(token, why string) {
 		t.Helper()
-		if _, err := l.gate.Session(t.Context(), token); codeOf(err) != "login/needed" {
+		if _, err := l.gate.Session(t.Context(), token); problem.CodeOf(err) != "login/needed" {
 			t.Errorf("%s: %v", why, err)
 		}
 	}
@@ -134,7 +135,7 @@ func TestSessionsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	over(token, "a new password")
-	if _, err := l.gate.Authenticate(t.Context(), "test", "anna", []byte(password)); codeOf(err) != "login/failed" {
+	if _, err := l.gate.Authenticate(t.Context(), "test", "anna", []byte(password)); problem.CodeOf(err) != "login/failed" {
 		t.Errorf("the old password: %v", err)
 	}
 }
@@ -178,7 +179,7 @@ func TestAccountsThatCannotBe(t *testing.T) {
 		"unknown role":   {"berta", password, []gate.Role{"king"}, "account/roles"},
 		"there already":  {"anna", password, gate.Roles(), "account/exists"},
 	} {
-		if err := l.gate.AddUser(t.Context(), gate.Console("root"), c.account, c.roles, []byte(c.password)); codeOf(err) != c.code {
+		if err := l.gate.AddUser(t.Context(), gate.Console("root"), c.account, c.roles, []byte(c.password)); problem.CodeOf(err) != c.code {
 			t.Errorf("%s: %v, want %s", name, err, c.code)
 		}
 	}
@@ -202,7 +203,7 @@ func TestChangedLogIsFound(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.opening(); codeOf(err) != "audit/broken" {
+	if err := l.opening(); problem.CodeOf(err) != "audit/broken" {
 		t.Errorf("%v", err)
 	}
 }
@@ -213,11 +214,11 @@ func TestInitTakesNoFolderThatIsInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	params := gate.InitParams{Owner: "x", Account: "anna", Password: []byte(password), Now: time.Now(), Program: "test"}
-	if _, err := gate.Init(t.Context(), dir, params); codeOf(err) != "config/exists" {
+	if _, err := gate.Init(t.Context(), dir, params); problem.CodeOf(err) != "config/exists" {
 		t.Errorf("%v", err)
 	}
 	l := newLab(t)
-	if _, err := gate.Init(t.Context(), l.dir, params); codeOf(err) != "config/exists" {
+	if _, err := gate.Init(t.Context(), l.dir, params); problem.CodeOf(err) != "config/exists" {
 		t.Errorf("a gate's: %v", err)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "letter.txt")); err != nil || string(b) != "dear all" {

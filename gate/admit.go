@@ -49,10 +49,9 @@ func (g *Gate) judgeHead(ctx context.Context, q queryer, sealed *bundle.Sealed) 
 	if err := g.sealed(ctx, q, channelSubject(m.Channel)); err != nil {
 		return a, err
 	}
-	var refused *problem.Problem
-	if a.fresh, err = checkFreshness(ctx, q, m, a.bundle.Digest(), a.trust.Root()); errors.As(err, &refused) {
-		a.refusal = refused
-		return a, nil
+	a.fresh, err = checkFreshness(ctx, q, m, a.bundle.Digest(), a.trust.Root())
+	if strings.HasPrefix(problem.CodeOf(err), "freshness/") { // what cannot be read refuses no bundle
+		a.refusal, err = err, nil
 	}
 	return a, err
 }

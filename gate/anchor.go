@@ -12,7 +12,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -62,10 +61,13 @@ func newAnchor(dir string, e *bundle.Enrolment) (*anchor, error) {
 	return &anchor{path: filepath.Join(dir, fileAnchor), signer: &logSigner{e.Gate, key}, verifier: verifier}, nil
 }
 
+// maxKeyFile is more than any file of a key of ours has, in bytes.
+const maxKeyFile = 64 << 10
+
 // readLogKey reads the private key of the audit log, which must be that of the
 // enrolment.
 func readLogKey(path string, want bundle.GateKey) (ed25519.PrivateKey, error) {
-	text, err := os.ReadFile(path)
+	text, err := cas.ReadPlain(path, maxKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("the key of the audit log: %w", err)
 	}
@@ -144,15 +146,14 @@ const maxAnchor = 4 << 10
 
 // read takes the head from the file.
 func (a *anchor) read() (err error) {
-	f, err := os.Open(a.path)
-	if errors.Is(err, os.ErrNotExist) {
+	b, err := cas.ReadPlain(a.path, maxAnchor)
+	var notPlain *cas.NotPlainError
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return problem.New("gate/no-anchor", "the gate has lost the anchor of its audit log").With("missing:  "+a.path).Hint("%s", restoreHint)
-	}
-	if err != nil {
-		return err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxAnchor+1))
-	if err := errors.Join(err, f.Close()); err != nil {
+	case errors.As(err, &notPlain):
+		return problem.New("gate/no-anchor", "the anchor of the audit log cannot be used: %w", err).With(notPlain.Evidence()...).Hint("%s", restoreHint)
+	case err != nil:
 		return err
 	}
 	size, root, err := parseAnchor(b, a.verifier)

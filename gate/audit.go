@@ -67,25 +67,9 @@ func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) e
 	if err := g.fault(point + ":before"); err != nil {
 		return err
 	}
-	if err := g.db.there(); err != nil {
-		return err
-	}
-	sqlTx, err := g.db.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", point, g.trouble(err))
-	}
-	t := &tx{Tx: sqlTx, gate: g, now: g.clock()}
-	if err = change(t); err == nil {
-		err = t.failed
-	}
-	if err == nil {
-		err = t.everythingSaid()
-	}
-	if err != nil {
-		return g.trouble(errors.Join(err, rolledBack(sqlTx)))
-	}
-	if err := sqlTx.Commit(); err != nil {
-		return fmt.Errorf("%s: %w", point, g.trouble(err))
+	t := &tx{gate: g}
+	if err := g.db.alone(ctx, func(writer *sql.Conn) error { return t.commit(ctx, point, writer, change) }); err != nil {
+		return g.trouble(err)
 	}
 	g.newest.raise(t.sealing)
 	if err := g.fault(point + ":after"); err != nil {
@@ -98,6 +82,27 @@ func (g *Gate) step(ctx context.Context, point string, change func(*tx) error) e
 	return nil
 }
 
+// commit makes the changes of a step, all or none.
+func (t *tx) commit(ctx context.Context, point string, writer *sql.Conn, change func(*tx) error) (err error) {
+	if t.Tx, err = writer.BeginTx(ctx, nil); err != nil {
+		return fmt.Errorf("%s: %w", point, t.gate.trouble(err))
+	}
+	t.now = t.gate.clock()
+	if err = change(t); err == nil {
+		err = t.failed
+	}
+	if err == nil {
+		err = t.everythingSaid()
+	}
+	if err != nil {
+		return errors.Join(err, rolledBack(t.Tx))
+	}
+	if err := t.Commit(); err != nil {
+		return fmt.Errorf("%s: %w", point, t.gate.trouble(err))
+	}
+	return nil
+}
+
 // codeAnchorBehind says that a step was committed, and that only the anchor
 // does not know of it yet.
 const codeAnchorBehind = "gate/anchor-behind"
@@ -106,6 +111,13 @@ const codeAnchorBehind = "gate/anchor-behind"
 // that kept it from being.
 func isWrittenDown(err error) bool {
 	return err == nil || problem.CodeOf(err) == codeAnchorBehind
+}
+
+func (t *tx) trouble(err error) error { return t.gate.trouble(err) }
+
+// QueryRowContext implements queryer.
+func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) scanner {
+	return oneRow{t.Tx.QueryRowContext(ctx, query, args...), t}
 }
 
 // ExecContext changes rows. After one statement has failed there are no others:

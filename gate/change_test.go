@@ -14,6 +14,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/signing"
@@ -74,7 +75,7 @@ func TestAnInterruptedReleaseSaysSo(t *testing.T) {
 		return nil
 	}
 	c, err := l.gate.Release(ctx, operator, id, nil)
-	if codeOf(err) != "interrupted" || c.State != gate.PartlyLoaded || c.Problem == nil || c.Problem.Code != "interrupted" {
+	if problem.CodeOf(err) != "interrupted" || c.State != gate.PartlyLoaded || c.Problem == nil || c.Problem.Code != "interrupted" {
 		t.Fatalf("%v: %+v", err, c)
 	}
 	l.fault = nil
@@ -115,7 +116,7 @@ func TestChangesWhileLoading(t *testing.T) {
 			if err != nil || got.State != c.state {
 				t.Fatalf("it is %s (%+v), want %s: %v", got.State, got.Problem, c.state, err)
 			}
-			if _, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != c.code {
+			if _, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != c.code {
 				t.Errorf("released again: %v, want %q", err, c.code)
 			}
 		})
@@ -143,7 +144,7 @@ func TestPartlyLoadedIsApprovedAnew(t *testing.T) {
 	if err := l.gate.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.gate.Decide(t.Context(), l.anna(), id, gate.Reject, mustReview(l, id).Digest, "too late"); codeOf(err) != "case/live" {
+	if _, err := l.gate.Decide(t.Context(), l.anna(), id, gate.Reject, mustReview(l, id).Digest, "too late"); problem.CodeOf(err) != "case/live" {
 		t.Errorf("rejected while it can be pulled: %v", err)
 	}
 	if now := mustReview(l, id).Digest; now == digest {
@@ -162,7 +163,7 @@ func TestAnApproverWhoLostTheRoleIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.dropRole("berta")
-	if _, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "case/waiting" {
+	if _, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != "case/waiting" {
 		t.Fatal(err)
 	}
 	l.approve(id)
@@ -192,7 +193,7 @@ func TestNoVerdictAtTheReleaseChangesNothing(t *testing.T) {
 	id := l.mustReceive(f).ID
 	l.approve(id)
 	fails = true
-	if _, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "policy/error" {
+	if _, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != "policy/error" {
 		t.Fatalf("released: %v", err)
 	}
 	fails = false
@@ -207,7 +208,7 @@ func TestNoVerdictAtFirstIsTriedAgain(t *testing.T) {
 	f := l.forge(nil)
 	l.trust(f)
 	c, err := l.receive(f)
-	if codeOf(err) != "policy/error" || c.State != gate.CheckFailed {
+	if problem.CodeOf(err) != "policy/error" || c.State != gate.CheckFailed {
 		t.Fatalf("%v, %+v", err, c)
 	}
 	fails = false
@@ -234,7 +235,7 @@ func TestAGapIsNotForgotten(t *testing.T) {
 	for _, b := range five.Manifest.Blobs { // so that the damaged bytes are read at all
 		_ = os.Remove(filepath.Join(l.dir, "store", "blobs", "sha256", b.Digest.Hex()))
 	}
-	if c, err := l.receive(&broken); codeOf(err) != "volume/damaged" || c.State != gate.Damaged {
+	if c, err := l.receive(&broken); problem.CodeOf(err) != "volume/damaged" || c.State != gate.Damaged {
 		t.Fatal(err)
 	}
 	c := l.mustReceive(five)
@@ -266,11 +267,11 @@ func TestTwoHistories(t *testing.T) {
 	second := twoHead.Digest()
 	l.mustReceive(l.forge(func(m *bundle.Manifest) { m.Serial, m.Previous = 3, &second }))
 	other := l.forge(func(m *bundle.Manifest) { m.Serial, m.Previous, m.Note = 2, &first, "another two" })
-	if _, err := l.receive(other); codeOf(err) != "freshness/equivocation" {
+	if _, err := l.receive(other); problem.CodeOf(err) != "freshness/equivocation" {
 		t.Errorf("a serial 2 that serial 3 does not follow: %v", err)
 	}
 	fork := l.forge(func(m *bundle.Manifest) { m.Serial, m.Previous = 7, &first })
-	if _, err := l.receive(fork); codeOf(err) != "freshness/equivocation" {
+	if _, err := l.receive(fork); problem.CodeOf(err) != "freshness/equivocation" {
 		t.Errorf("a serial 7 that follows serial 1, though 3 was accepted: %v", err)
 	}
 	if _, err := l.receive(two); err != nil {
@@ -288,7 +289,7 @@ func TestRottenContentIsBroughtAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := l.gate.Release(t.Context(), operator, id, nil)
-	if codeOf(err) != "content/corrupt" || c.State != gate.Damaged && c.State != gate.PartlyLoaded {
+	if problem.CodeOf(err) != "content/corrupt" || c.State != gate.Damaged && c.State != gate.PartlyLoaded {
 		t.Fatalf("%v: %s", err, c.State)
 	}
 	l.mustReceive(f)
@@ -463,7 +464,7 @@ func TestAClockThatIsWrong(t *testing.T) {
 	l := newLab(t)
 	f := l.forge(nil)
 	l.clock.Advance(10 * 365 * 24 * time.Hour)
-	if _, err := l.gate.InitTrust(t.Context(), gate.Console("root"), f.Root.Bytes, f.Revoked.Bytes); codeOf(err) != "trust/clock" {
+	if _, err := l.gate.InitTrust(t.Context(), gate.Console("root"), f.Root.Bytes, f.Revoked.Bytes); problem.CodeOf(err) != "trust/clock" {
 		t.Errorf("%v", err)
 	}
 }
@@ -477,7 +478,7 @@ func TestNothingIsLackingOfWhatWasRefused(t *testing.T) {
 	if err == nil || c == nil || c.State != gate.Blocked {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if _, err := l.gate.WantList(t.Context(), operator, c.ID); codeOf(err) != "case/not-accepted" {
+	if _, err := l.gate.WantList(t.Context(), operator, c.ID); problem.CodeOf(err) != "case/not-accepted" {
 		t.Errorf("%v", err)
 	}
 }
@@ -504,7 +505,7 @@ func TestWhoBroughtThePartsInDoesNotDecide(t *testing.T) {
 	if _, err := l.gate.Receive(t.Context(), gate.Console("anna"), l.medium(f.Volume), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.gate.Decide(t.Context(), l.anna(), id, gate.Approve, digest, "known"); codeOf(err) != "case/own" {
+	if _, err := l.gate.Decide(t.Context(), l.anna(), id, gate.Approve, digest, "known"); problem.CodeOf(err) != "case/own" {
 		t.Errorf("%v", err)
 	}
 }
@@ -517,7 +518,7 @@ func TestNothingIsLoadedWithoutAPlaceForIt(t *testing.T) {
 	l.trust(f)
 	id := l.mustReceive(f).ID
 	l.approve(id)
-	if c, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "destination/none" || c.State != gate.Approved || c.Problem == nil {
+	if c, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != "destination/none" || c.State != gate.Approved || c.Problem == nil {
 		t.Errorf("%v: %+v", err, c)
 	}
 }
@@ -618,7 +619,7 @@ func TestNamesBelongToTheirChannel(t *testing.T) {
 		t.Errorf("the review does not say whose name it is: %+v", plan)
 	}
 	l.approve(other.ID)
-	if _, err := l.gate.Release(t.Context(), operator, other.ID, nil); codeOf(err) != "destination/name-taken" {
+	if _, err := l.gate.Release(t.Context(), operator, other.ID, nil); problem.CodeOf(err) != "destination/name-taken" {
 		t.Errorf("released: %v", err)
 	}
 	tag, err := l.gate.Depot().Tag(t.Context(), "notes", "1.0")
@@ -633,11 +634,11 @@ func TestRevokedSerialIsWithdrawn(t *testing.T) {
 	l.mustRelease(id)
 	revokeBundle(l, f)
 	depot := l.gate.Depot()
-	if _, err := depot.Tag(t.Context(), "notes", "1.0"); codeOf(err) != "depot/withdrawn" {
+	if _, err := depot.Tag(t.Context(), "notes", "1.0"); problem.CodeOf(err) != "depot/withdrawn" {
 		t.Errorf("by tag: %v", err)
 	}
 	for _, b := range f.Manifest.Blobs {
-		if _, err := depot.Open(t.Context(), b.Digest); codeOf(err) != "depot/withdrawn" {
+		if _, err := depot.Open(t.Context(), b.Digest); problem.CodeOf(err) != "depot/withdrawn" {
 			t.Errorf("blob %s: %v", b.Digest, err)
 		}
 	}
@@ -683,7 +684,7 @@ func TestWhatTheGateHasNotSetIsNotOverwritten(t *testing.T) {
 	l.sink.foreign = true
 	l.approve(id)
 	c, err := l.gate.Release(t.Context(), operator, id, nil)
-	if codeOf(err) != "destination/refused" || c.State != gate.Approved {
+	if problem.CodeOf(err) != "destination/refused" || c.State != gate.Approved {
 		t.Errorf("%v: %s", err, c.State)
 	}
 }
@@ -718,7 +719,7 @@ func TestTreesDoNotLieInOneAnother(t *testing.T) {
 	}
 	c := l.mustReceive(nested("notes/1.0/data"))
 	l.approve(c.ID)
-	if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); codeOf(err) != "destination/name-taken" {
+	if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); problem.CodeOf(err) != "destination/name-taken" {
 		t.Errorf("inside what is there: %v", err)
 	}
 	l = newLab(t)
@@ -727,7 +728,7 @@ func TestTreesDoNotLieInOneAnother(t *testing.T) {
 	l.mustReceive(first)
 	c = l.mustReceive(nested("a", "a/1.0/b"))
 	l.approve(c.ID)
-	if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); codeOf(err) != "destination/collision" {
+	if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); problem.CodeOf(err) != "destination/collision" {
 		t.Errorf("inside one another: %v", err)
 	}
 }
@@ -742,7 +743,7 @@ func TestAGateWithoutItsDatabaseDoesNotBeginAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := gate.Open(t.Context(), l.options()); codeOf(err) != "gate/no-database" {
+	if _, err := gate.Open(t.Context(), l.options()); problem.CodeOf(err) != "gate/no-database" {
 		t.Errorf("%v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -59,7 +60,7 @@ func TestDocumentThatMustBeApplied(t *testing.T) {
 	l := newLab(t)
 	l.trust(l.forge(nil))
 	_, err := l.receive(l.control(nil, 1, func(m *bundle.Manifest) { m.Documents[0].Critical = true }))
-	if codeOf(err) != "bundle/critical-document" {
+	if problem.CodeOf(err) != "bundle/critical-document" {
 		t.Errorf("a critical document of policy: %v", err)
 	}
 }
@@ -83,7 +84,7 @@ func TestTrustAsADocument(t *testing.T) {
 	m := *brings("1", one.Root.Bytes).Manifest
 	for _, wrong := range []bundle.Document{{Type: bundle.DocumentTrust, Version: "2", Blob: m.TrustRoot.Digest}, {Type: bundle.DocumentRevocations, Version: "1", Blob: m.TrustRoot.Digest}} {
 		m.Documents = []bundle.Document{wrong}
-		if err := m.Validate(); codeOf(err) != "format/invalid" {
+		if err := m.Validate(); problem.CodeOf(err) != "format/invalid" {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}

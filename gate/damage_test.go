@@ -14,6 +14,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/policy"
 )
 
@@ -59,7 +60,7 @@ func TestNothingIsLetInForLackOfAReason(t *testing.T) {
 				if err := gate.EditCase(t.Context(), l.gate, 1, edit); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := l.gate.Release(t.Context(), operator, 1, nil); codeOf(err) != "gate/row-damaged" {
+				if _, err := l.gate.Release(t.Context(), operator, 1, nil); problem.CodeOf(err) != "gate/row-damaged" {
 					t.Errorf("%v", err)
 				}
 				if len(l.sink.put)+len(l.sink.content) > 0 {
@@ -80,7 +81,7 @@ func TestWhatIsDeniedIsNotLetIn(t *testing.T) {
 	l.restart()
 	f := l.forge(nil)
 	l.trust(f)
-	if _, err := l.receive(f); codeOf(err) != "policy/denied" {
+	if _, err := l.receive(f); problem.CodeOf(err) != "policy/denied" {
 		t.Fatal(err)
 	}
 	for _, step := range []struct{ edit, code string }{
@@ -93,7 +94,7 @@ func TestWhatIsDeniedIsNotLetIn(t *testing.T) {
 		if err := gate.EditCase(t.Context(), l.gate, 1, step.edit); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.gate.Release(t.Context(), operator, 1, nil); codeOf(err) != step.code {
+		if _, err := l.gate.Release(t.Context(), operator, 1, nil); problem.CodeOf(err) != step.code {
 			t.Errorf("%s: %v, want %s", step.edit, err, step.code)
 		}
 		if len(l.sink.put)+len(l.sink.content) > 0 {
@@ -188,7 +189,7 @@ func TestADatabaseThatIsNone(t *testing.T) {
 			}
 			before, _ := os.ReadFile(path) // one of them is gone
 			failure := l.opening()
-			if codeOf(failure) != c.code {
+			if problem.CodeOf(failure) != c.code {
 				t.Fatalf("%v", failure)
 			}
 			checks := gate.DoctorClosed(t.Context(), l.dir, failure)
@@ -241,7 +242,7 @@ func TestADatabaseThatIsTakenAway(t *testing.T) {
 				if err := away(path); err != nil {
 					t.Fatal(err)
 				}
-				if err := do(l); codeOf(err) != "gate/no-database" {
+				if err := do(l); problem.CodeOf(err) != "gate/no-database" {
 					t.Errorf("%v", err)
 				}
 				err := l.gate.Close()
@@ -288,7 +289,7 @@ func TestTheTrueErrorIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := l.receive(f)
-	if c != nil || codeOf(err) != "gate/full" || strings.Contains(err.Error(), "no case") {
+	if c != nil || problem.CodeOf(err) != "gate/full" || strings.Contains(err.Error(), "no case") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if got := evidenceOf(err); !strings.Contains(got, "needed:  ") || !strings.Contains(got, "free:    ") {
@@ -307,7 +308,7 @@ func TestAFloorThatIsNone(t *testing.T) {
 	l, f := approved.copy(t)
 	l.edit(`UPDATE belief SET floor = 9223372036854775807`)
 	c, err := l.receive(l.next(f, 2))
-	if c != nil || codeOf(err) == "case/unknown" || err == nil {
+	if c != nil || problem.CodeOf(err) == "case/unknown" || err == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 	checks, err := l.gate.Doctor(t.Context(), operator)
@@ -337,11 +338,11 @@ func TestOneBrokenName(t *testing.T) {
 	if diff := cmp.Diff(tags, left); err != nil || diff != "" {
 		t.Errorf("%v, (-before +after):\n%s", err, diff)
 	}
-	if _, err := depot.Tag(t.Context(), repositories[0], "0-broken"); codeOf(err) != "depot/not-found" {
+	if _, err := depot.Tag(t.Context(), repositories[0], "0-broken"); problem.CodeOf(err) != "depot/not-found" {
 		t.Errorf("%v", err)
 	}
 	l.restart()
-	if tags, err := l.gate.Depot().Tags(t.Context(), repositories[0], "", 1); codeOf(err) != "audit/contradiction" {
+	if tags, err := l.gate.Depot().Tags(t.Context(), repositories[0], "", 1); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("after a restart: %v, %v", tags, err)
 	}
 }
@@ -367,10 +368,10 @@ func TestUnjudgedIsRejected(t *testing.T) {
 		}
 		return nil
 	}
-	if c, err := l.receive(f); codeOf(err) != "test/stopped" || c.State != gate.Verified {
+	if c, err := l.receive(f); problem.CodeOf(err) != "test/stopped" || c.State != gate.Verified {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if _, err := l.gate.Decide(t.Context(), l.anna(), 1, gate.Approve, "", "x"); codeOf(err) != "case/not-waiting" {
+	if _, err := l.gate.Decide(t.Context(), l.anna(), 1, gate.Approve, "", "x"); problem.CodeOf(err) != "case/not-waiting" {
 		t.Errorf("approved: %v", err)
 	}
 	if c, err := l.gate.Decide(t.Context(), l.anna(), 1, gate.Reject, "", "nobody ordered it"); err != nil || c.State != gate.Rejected {
@@ -423,7 +424,7 @@ func TestUnreadableIsRejected(t *testing.T) {
 				{anna, gate.Reject, "sha256:00", "broken", "case/review-changed"},
 				{anna, gate.Approve, "", "broken", "gate/row-damaged"},
 			} {
-				if _, err := l.gate.Decide(t.Context(), refused.by, 2, refused.choice, refused.review, refused.reason); codeOf(err) != refused.code {
+				if _, err := l.gate.Decide(t.Context(), refused.by, 2, refused.choice, refused.review, refused.reason); problem.CodeOf(err) != refused.code {
 					t.Errorf("%s %q: %v, want %s", refused.choice, refused.review, err, refused.code)
 				}
 			}
@@ -434,7 +435,7 @@ func TestUnreadableIsRejected(t *testing.T) {
 			if err != nil || list[len(list)-2].State != gate.Rejected || list[len(list)-1].State != gate.Approved {
 				t.Errorf("%+v, %v", list, err)
 			}
-			if _, err := l.gate.Decide(t.Context(), anna, 2, gate.Reject, "", "again"); codeOf(err) != "case/not-waiting" {
+			if _, err := l.gate.Decide(t.Context(), anna, 2, gate.Reject, "", "again"); problem.CodeOf(err) != "case/not-waiting" {
 				t.Errorf("again: %v", err)
 			}
 			if _, err := l.gate.Release(t.Context(), operator, 2, nil); err == nil {
@@ -457,7 +458,7 @@ func TestWhatIsPulledIsNotRejected(t *testing.T) {
 	anna := l.anna()
 	l.mustRelease(1)
 	l.edit(`UPDATE cases SET size = -1`)
-	if _, err := l.gate.Decide(t.Context(), anna, 1, gate.Reject, "", "broken"); codeOf(err) != "case/live" {
+	if _, err := l.gate.Decide(t.Context(), anna, 1, gate.Reject, "", "broken"); problem.CodeOf(err) != "case/live" {
 		t.Errorf("%v", err)
 	}
 }

@@ -27,9 +27,17 @@ var migrations embed.FS
 // queue instead of failing; others read what was committed.
 type database struct {
 	write *sql.DB
-	read  *sql.DB
+	read  *reading
 	path  string
 	file  os.FileInfo // which file it is
+
+	schema      int64    // its version
+	left        leftFile // how this process has left the file; whoever writes has it
+	overwritten error    // that it is not so any more; likewise
+	lost        chan struct{}
+
+	ending sync.Once // of all
+	ended  error
 
 	rescue  sync.Once // of what is in it, when the file is gone
 	copied  string
@@ -65,7 +73,7 @@ func openUpToDate(ctx context.Context, path, vfs string) (*database, error) {
 	if err := migrate(ctx, write); err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
-	if err := checkTables(ctx, write); err != nil {
+	if err := checkTables(ctx, &reading{write, path}); err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
 	file, err := os.Stat(path)
@@ -76,7 +84,11 @@ func openUpToDate(ctx context.Context, path, vfs string) (*database, error) {
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
-	return &database{write: write, read: read, path: path, file: file}, nil
+	d := &database{write: write, read: &reading{read, path}, path: path, file: file, lost: make(chan struct{})}
+	if err := d.remember(ctx); err != nil {
+		return nil, errors.Join(err, read.Close(), write.Close())
+	}
+	return d, nil
 }
 
 // openSQLite uses a write-ahead log, which is synced at every commit: a step
@@ -128,24 +140,56 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// close ends it. Where the file is gone, what was in it is kept first.
+// close ends it. Where the file is gone, what was in it is kept first. Where
+// another was copied over it nothing is closed, which would write to it: the end
+// of the process does without.
 func (d *database) close() error {
-	return errors.Join(d.there(), d.read.Close(), d.write.Close())
+	d.ending.Do(func() {
+		d.ended = d.alone(context.Background(), func(*sql.Conn) error { return nil })
+		if d.overwritten == nil {
+			d.ended = errors.Join(d.ended, d.read.Close(), d.write.Close())
+		}
+	})
+	return d.ended
 }
 
-// queryer reads rows, in a transaction or outside one.
+// queryer reads rows, in a transaction or outside one. What SQLite says of a
+// database that it cannot read becomes databaseTrouble.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryRowContext(ctx context.Context, query string, args ...any) scanner
+	trouble(err error) error
 }
+
+// reading reads a database outside of transactions.
+type reading struct {
+	*sql.DB
+	path string
+}
+
+func (r *reading) trouble(err error) error { return databaseTrouble(r.path, err) }
+
+// QueryRowContext implements queryer.
+func (r *reading) QueryRowContext(ctx context.Context, query string, args ...any) scanner {
+	return oneRow{r.DB.QueryRowContext(ctx, query, args...), r}
+}
+
+// oneRow is a row that may turn out not to be readable.
+type oneRow struct {
+	row *sql.Row
+	of  queryer
+}
+
+// Scan implements scanner.
+func (r oneRow) Scan(dest ...any) error { return r.of.trouble(r.row.Scan(dest...)) }
 
 // rowsOf runs a query and gives what scan makes of each row.
 func rowsOf[T any](ctx context.Context, q queryer, scan func(scanner) (T, error), query string, args ...any) (list []T, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return nil, q.trouble(err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+	defer func() { err = errors.Join(err, q.trouble(rows.Close())) }()
 	for rows.Next() {
 		item, err := scan(rows)
 		if err != nil {
@@ -153,7 +197,7 @@ func rowsOf[T any](ctx context.Context, q queryer, scan func(scanner) (T, error)
 		}
 		list = append(list, item)
 	}
-	return list, rows.Err()
+	return list, q.trouble(rows.Err())
 }
 
 // scanner is a row.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -55,7 +56,7 @@ func TestT46WhoMayNotDecide(t *testing.T) {
 		{"without a reason", l.anna(), gate.Approve, digest, " ", "case/reason"},
 		{"no choice", l.anna(), "maybe", digest, "x", "case/choice"},
 	} {
-		if _, err := l.gate.Decide(t.Context(), c.by, id, c.choice, c.review, c.reason); codeOf(err) != c.code {
+		if _, err := l.gate.Decide(t.Context(), c.by, id, c.choice, c.review, c.reason); problem.CodeOf(err) != c.code {
 			t.Errorf("%s: %v, want %s", c.name, err, c.code)
 		}
 	}
@@ -77,18 +78,18 @@ func TestT46TwoPeopleOrNone(t *testing.T) {
 		wait.Go(func() { results[i] = approve(anna) })
 	}
 	wait.Wait()
-	good := slices.DeleteFunc(results, func(err error) bool { return codeOf(err) == "case/decided-already" })
+	good := slices.DeleteFunc(results, func(err error) bool { return problem.CodeOf(err) == "case/decided-already" })
 	if len(good) != 1 || good[0] != nil {
 		t.Fatalf("twenty approvals of one person: %v", good)
 	}
-	if _, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "case/waiting" {
+	if _, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != "case/waiting" {
 		t.Errorf("released with one of two: %v", err)
 	}
 	if err := approve(berta); err != nil {
 		t.Fatal(err)
 	}
 	l.dropRole("berta")
-	if _, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "case/waiting" {
+	if _, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != "case/waiting" {
 		t.Errorf("released with an approval by someone who may no longer decide: %v", err)
 	}
 }
@@ -123,13 +124,13 @@ func TestT46AnyChangeVoidsAnApproval(t *testing.T) {
 			l.approve(id)
 			change(l, f)
 			got, err := l.gate.Release(t.Context(), operator, id, nil)
-			if codeOf(err) != "case/changed" || got.State != gate.Awaiting {
+			if problem.CodeOf(err) != "case/changed" || got.State != gate.Awaiting {
 				t.Fatalf("%v: %+v", err, got)
 			}
 			if now := mustReview(l, id).Digest; now == digest {
 				t.Error("the review is still the same")
 			}
-			if _, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "case/waiting" {
+			if _, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != "case/waiting" {
 				t.Errorf("again: %v", err)
 			}
 		})
@@ -162,10 +163,10 @@ func TestRevokedBetweenApprovalAndRelease(t *testing.T) {
 	if _, err := l.gate.UpdateTrust(t.Context(), gate.Console("root"), revoke(t, f, "plant-7")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "bundle/revoked" {
+	if _, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != "bundle/revoked" {
 		t.Errorf("released: %v", err)
 	}
-	if _, err := l.gate.Depot().Tag(t.Context(), "notes", "1.0"); codeOf(err) != "depot/not-found" {
+	if _, err := l.gate.Depot().Tag(t.Context(), "notes", "1.0"); problem.CodeOf(err) != "depot/not-found" {
 		t.Errorf("the depot: %v", err)
 	}
 }
@@ -190,10 +191,10 @@ func TestRevokedAfterItsRelease(t *testing.T) {
 	if _, err := l.gate.UpdateTrust(t.Context(), gate.Console("root"), raw); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.gate.Depot().Tag(t.Context(), "notes", "1.0"); codeOf(err) != "depot/withdrawn" {
+	if _, err := l.gate.Depot().Tag(t.Context(), "notes", "1.0"); problem.CodeOf(err) != "depot/withdrawn" {
 		t.Errorf("by tag: %v", err)
 	}
-	if _, err := l.gate.Depot().Open(t.Context(), root); codeOf(err) != "depot/withdrawn" {
+	if _, err := l.gate.Depot().Open(t.Context(), root); problem.CodeOf(err) != "depot/withdrawn" {
 		t.Errorf("by digest: %v", err)
 	}
 }
@@ -205,10 +206,10 @@ func TestRejectionIsTheEnd(t *testing.T) {
 	if err != nil || c.State != gate.Rejected {
 		t.Fatalf("%v, %v", c, err)
 	}
-	if _, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != "case/rejected" {
+	if _, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != "case/rejected" {
 		t.Errorf("released: %v", err)
 	}
-	if _, err := l.receive(f); codeOf(err) != "case/rejected" {
+	if _, err := l.receive(f); problem.CodeOf(err) != "case/rejected" {
 		t.Errorf("received again: %v", err)
 	}
 }
@@ -284,10 +285,10 @@ func TestPermissions(t *testing.T) {
 			return l.gate.SetPassword(ctx, a, "anna", []byte(password))
 		},
 	} {
-		if err := call(t.Context(), table["auditor"].actor); codeOf(err) != "login/forbidden" {
+		if err := call(t.Context(), table["auditor"].actor); problem.CodeOf(err) != "login/forbidden" {
 			t.Errorf("%s by an auditor: %v", name, err)
 		}
-		if err := call(t.Context(), gate.Actor{}); codeOf(err) != "login/needed" {
+		if err := call(t.Context(), gate.Actor{}); problem.CodeOf(err) != "login/needed" {
 			t.Errorf("%s by nobody: %v", name, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -84,7 +85,7 @@ func TestFilesOfATreeArePaged(t *testing.T) {
 			}
 		}
 		for _, path := range []string{"a", "folder/file-0000063x", "z"} {
-			if _, err := depot.File(t.Context(), name, "1.0", path); codeOf(err) != "depot/not-found" {
+			if _, err := depot.File(t.Context(), name, "1.0", path); problem.CodeOf(err) != "depot/not-found" {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
@@ -94,7 +95,7 @@ func TestFilesOfATreeArePaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree.Digest = bundle.Digest{1}
-	if _, err := depot.Files(t.Context(), tree, "", 10); codeOf(err) != "depot/not-found" {
+	if _, err := depot.Files(t.Context(), tree, "", 10); problem.CodeOf(err) != "depot/not-found" {
 		t.Errorf("no tree: %v", err)
 	}
 }
@@ -114,7 +115,7 @@ func everythingShown(ctx context.Context, l *lab, f *testkit.Forged) (shown stri
 		}
 		for _, blob := range f.Manifest.Blobs {
 			got, blobErr := depot.Blob(ctx, name, blob.Digest)
-			fmt.Fprintf(&b, "%s %+v %v\n", name, got, codeOf(blobErr))
+			fmt.Fprintf(&b, "%s %+v %v\n", name, got, problem.CodeOf(blobErr))
 		}
 	}
 	return b.String(), err
@@ -162,14 +163,14 @@ func TestTheIndexOfTheDepot(t *testing.T) {
 			for _, when := range []string{"while the gate runs", "after a restart"} {
 				if c.path != "" {
 					got, err := l.gate.Depot().File(t.Context(), c.repository, "1.0", c.path)
-					if codeOf(err) != c.code {
+					if problem.CodeOf(err) != c.code {
 						t.Errorf("%s: %+v, %v", when, got, err)
 					}
 					tree, err := l.gate.Depot().Tag(t.Context(), c.repository, "1.0")
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := l.gate.Depot().Files(t.Context(), tree, "", 1000); codeOf(err) != c.code {
+					if _, err := l.gate.Depot().Files(t.Context(), tree, "", 1000); problem.CodeOf(err) != c.code {
 						t.Errorf("%s, listed: %v", when, err)
 					}
 				}

@@ -2,9 +2,9 @@ package gate
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,12 +63,26 @@ func failedCheck(name string, err error) Check {
 
 func (g *Gate) doctorDirectory(context.Context) Check {
 	const name = "data directory"
-	for path, forbidden := range map[string]fs.FileMode{g.dir: 0o077, filepath.Join(g.dir, dirKeys): 0o077, filepath.Join(g.dir, dirKeys, fileReceiptKey): 0o077, filepath.Join(g.dir, dirKeys, fileLogKey): 0o077} {
+	paths := []string{g.dir, filepath.Join(g.dir, dirKeys)}
+	for _, key := range []string{fileReceiptKey, fileLogKey, fileAgeKey} {
+		paths = append(paths, filepath.Join(g.dir, dirKeys, key))
+	}
+	identity, err := readIdentity(g.dir)
+	if err == nil {
+		_, err = g.receiptSigner()
+	}
+	if err != nil {
+		return failedCheck(name, err)
+	}
+	if identity == nil { // of a gate that has not been opened since there are such keys
+		paths = paths[:len(paths)-1]
+	}
+	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
 			return failedCheck(name, err)
 		}
-		if info.Mode()&forbidden != 0 {
+		if info.Mode()&0o077 != 0 {
 			return found(name, CheckBad, said("others may use {path} ({mode})", "path", path, "mode", info.Mode()), "chmod go= "+path)
 		}
 	}
@@ -102,12 +116,15 @@ func (g *Gate) doctorSpace(context.Context) Check {
 // whole, and whether it can be written.
 func (g *Gate) doctorDatabase(ctx context.Context) Check {
 	const name = "database"
-	if err := errors.Join(g.db.there(), wholeDatabase(ctx, g.db.read)); err != nil {
-		return failedCheck(name, g.trouble(err))
-	}
-	tx, err := g.db.write.BeginTx(ctx, nil) // which is what a file that can only be read refuses
+	err := g.db.alone(ctx, func(writer *sql.Conn) error {
+		tx, err := writer.BeginTx(ctx, nil) // which is what a file that can only be read refuses
+		if err == nil {
+			err = rolledBack(tx)
+		}
+		return err
+	})
 	if err == nil {
-		err = rolledBack(tx)
+		err = wholeDatabase(ctx, g.db.read)
 	}
 	if err != nil {
 		return failedCheck(name, g.trouble(err))
@@ -125,7 +142,7 @@ func wholeDatabase(ctx context.Context, q queryer) error {
 		return err
 	}
 	if found != "ok" {
-		return problem.New("gate/database-broken", "the database cannot be read: %s", found).Hint("%s", restoreHint)
+		return problem.New(codeBroken, "the database cannot be read: %s", found).Hint("%s", restoreHint)
 	}
 	return nil
 }
@@ -305,10 +322,11 @@ func DoctorClosed(ctx context.Context, dir string, failure error) []Check {
 		return append(checks, failedCheck("database", err))
 	}
 	path := filepath.Join(dir, fileDatabase)
-	read, err := openSQLiteToLook(path)
+	look, err := openSQLiteToLook(path)
 	if err != nil {
 		return append(checks, failedCheck("database", databaseTrouble(path, err)))
 	}
+	read := &reading{look, path}
 	g.db = &database{read: read, path: path}
 	if err := wholeDatabase(ctx, read); err != nil {
 		checks = append(checks, failedCheck("database", g.trouble(err)))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -41,7 +42,7 @@ func TestClockJumpsAtTheGate(t *testing.T) {
 			l.clock.Advance(jumps[2])
 			l.restart()
 			released, err := l.gate.Release(t.Context(), operator, c.ID, nil)
-			if codeOf(err) == "case/review-changed" { // the clock is a finding now, or none any more
+			if problem.CodeOf(err) == "case/review-changed" { // the clock is a finding now, or none any more
 				l.approveWhatHolds(c.ID)
 				released, err = l.gate.Release(t.Context(), operator, c.ID, nil)
 			}
@@ -66,7 +67,7 @@ func (l *lab) approveWhatHolds(id gate.CaseID) {
 		if err == nil {
 			return
 		}
-		if codeOf(err) != "case/review-changed" {
+		if problem.CodeOf(err) != "case/review-changed" {
 			l.t.Fatal(err)
 		}
 	}
@@ -108,7 +109,7 @@ func TestMediumTakenAwayWhileReceived(t *testing.T) {
 				}
 				shown, err := l.gate.Receive(t.Context(), operator, spoil, nil)
 				l.fault = nil
-				if codeOf(err) != c.code {
+				if problem.CodeOf(err) != c.code {
 					t.Fatalf("volume %d: %v, want %q", i+1, err, c.code)
 				}
 				if c.code != "" && (shown == nil || shown.State != gate.Received || shown.Problem != nil) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // TestT10FlippedBytesAtTheGate brings a small bundle again and again with
@@ -25,7 +26,7 @@ func TestT10FlippedBytesAtTheGate(t *testing.T) {
 		changed.Volume = bytes.Clone(f.Volume)
 		changed.Volume[i] ^= 1
 		c, err := l.receive(&changed)
-		if codeOf(err) == "" {
+		if problem.CodeOf(err) == "" {
 			t.Fatalf("byte %d was flipped: %v", i, err)
 		}
 		if c != nil && c.State != gate.Damaged && c.State != gate.NotGenuine && c.State != gate.Blocked {

@@ -130,16 +130,16 @@ func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 		approvals: o.Approvals, policy: o.Policy, judge: o.Judge, faults: o.Faults, lock: lock,
 	}
 	if g.store, err = cas.OpenStore(filepath.Join(o.Dir, dirStore)); err != nil {
-		return nil, errors.Join(err, giveBack(lock))
+		return nil, errors.Join(err, cas.Unlock(lock))
 	}
 	if err = g.store.Sweep(); err != nil {
-		return nil, errors.Join(err, giveBack(lock))
+		return nil, errors.Join(err, cas.Unlock(lock))
 	}
 	if g.anchor, err = newAnchor(o.Dir, enrolment); err != nil {
-		return nil, errors.Join(err, giveBack(lock))
+		return nil, errors.Join(err, cas.Unlock(lock))
 	}
 	if g.db, err = openDatabase(ctx, filepath.Join(o.Dir, fileDatabase)); err != nil {
-		return nil, errors.Join(err, giveBack(lock))
+		return nil, errors.Join(err, cas.Unlock(lock))
 	}
 	if err = g.openHistory(ctx); err == nil {
 		err = g.sweepAssemblies(ctx)
@@ -194,8 +194,11 @@ func (o Options) check() error {
 // MaxApprovals is how many people a gate can want to approve.
 const MaxApprovals = 9
 
+// maxEnrolment is more than any enrol.json has, in bytes.
+const maxEnrolment = 64 << 10
+
 func readEnrolment(dir string) (*bundle.Enrolment, error) {
-	b, err := os.ReadFile(filepath.Join(dir, fileEnrolment))
+	b, err := cas.ReadPlain(filepath.Join(dir, fileEnrolment), maxEnrolment)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, problem.New("gate/none", "%s is no data directory of a gate", dir).
 			Hint("make one with  packhof-gate init, or name the right one with --data")
@@ -209,7 +212,7 @@ func readEnrolment(dir string) (*bundle.Enrolment, error) {
 // takeLock holds an advisory lock for as long as the process lives, however
 // it ends.
 func takeLock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, fileLock), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	f, err := cas.OpenPlain(filepath.Join(dir, fileLock), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -225,14 +228,8 @@ func takeLock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// giveBack ends the lock at once. Closing alone would leave it to a child that
-// is just being started and still has the file open.
-func giveBack(lock *os.File) error {
-	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
-}
-
 // Close gives the data directory back.
-func (g *Gate) Close() error { return errors.Join(g.db.close(), giveBack(g.lock)) }
+func (g *Gate) Close() error { return errors.Join(g.db.close(), cas.Unlock(g.lock)) }
 
 // ID is the gate's id.
 func (g *Gate) ID() string { return g.id }
@@ -245,31 +242,58 @@ func (g *Gate) Policy() *policy.Policy { return g.policy }
 
 // EnrolmentFile gives enrol.json, which the connected side needs.
 func (g *Gate) EnrolmentFile() ([]byte, error) {
-	return os.ReadFile(filepath.Join(g.dir, fileEnrolment))
+	return cas.ReadPlain(filepath.Join(g.dir, fileEnrolment), maxEnrolment)
 }
 
 // caseLocks lets one goroutine at a time work on a thing.
 type caseLocks struct {
 	mu   sync.Mutex
-	held map[string]bool
+	held map[string]chan struct{} // closed when it is released
 }
 
 // take holds a name until release is called, or says that it is held.
 func (l *caseLocks) take(name string) (release func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held[name] {
+	if l.held[name] != nil {
 		return nil, false
 	}
 	if l.held == nil {
-		l.held = map[string]bool{}
+		l.held = map[string]chan struct{}{}
 	}
-	l.held[name] = true
+	done := make(chan struct{})
+	l.held[name] = done
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.held, name)
+		close(done)
 	}, true
+}
+
+// await is take for somebody who gives whoever holds the name a moment to end,
+// as somebody does whose client has just gone away.
+func (l *caseLocks) await(ctx context.Context, name string, most time.Duration) (release func(), ok bool) {
+	patience := time.NewTimer(most)
+	defer patience.Stop()
+	for {
+		if release, ok := l.take(name); ok {
+			return release, true
+		}
+		l.mu.Lock()
+		done := l.held[name]
+		l.mu.Unlock()
+		if done == nil {
+			continue // it was released between the two
+		}
+		select {
+		case <-done:
+		case <-patience.C:
+			return nil, false
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
 }
 
 // Progress is how far something is that takes its time.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
 )
@@ -33,7 +34,7 @@ func TestOneParcelInward(t *testing.T) {
 	if c.State != gate.Awaiting || c.Verdict != policy.Review || c.Progress != c.Size {
 		t.Fatalf("received: %s, verdict %s, problem %+v", c.State, c.Verdict, c.Problem)
 	}
-	if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); codeOf(err) != "case/waiting" {
+	if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); problem.CodeOf(err) != "case/waiting" {
 		t.Errorf("released before anybody approved: %v", err)
 	}
 	l.approve(c.ID)
@@ -88,10 +89,10 @@ func TestNothingIsReachableBeforeItsRelease(t *testing.T) {
 			t.Errorf("%s: repositories %v, %v", when, names, err)
 		}
 		for _, b := range f.Manifest.Blobs {
-			if _, err := depot.Blob(t.Context(), "notes", b.Digest); codeOf(err) != "depot/not-found" {
+			if _, err := depot.Blob(t.Context(), "notes", b.Digest); problem.CodeOf(err) != "depot/not-found" {
 				t.Errorf("%s: blob %s: %v", when, b.Digest, err)
 			}
-			if r, err := depot.Open(t.Context(), b.Digest); codeOf(err) != "depot/not-found" {
+			if r, err := depot.Open(t.Context(), b.Digest); problem.CodeOf(err) != "depot/not-found" {
 				t.Errorf("%s: open %s: %v, %v", when, b.Digest, r, err)
 			}
 		}
@@ -133,7 +134,7 @@ func TestWhatIsNotLetIn(t *testing.T) {
 			f := c.make(l)
 			for range 2 {
 				got, err := l.receive(f)
-				if codeOf(err) != c.code {
+				if problem.CodeOf(err) != c.code {
 					t.Fatalf("refused with %v, want %s", err, c.code)
 				}
 				if got == nil || got.State != c.state || got.Problem == nil || got.Problem.Code != c.code {
@@ -153,7 +154,7 @@ func TestWhatIsNotLetIn(t *testing.T) {
 
 func TestWithoutATrustRootNobodyIsTrusted(t *testing.T) {
 	l := newLab(t)
-	if _, err := l.receive(l.forge(nil)); codeOf(err) != "trust/not-initialised" {
+	if _, err := l.receive(l.forge(nil)); problem.CodeOf(err) != "trust/not-initialised" {
 		t.Errorf("%v", err)
 	}
 }
@@ -166,7 +167,7 @@ func TestAForgeryDoesNotStandInTheWay(t *testing.T) {
 	l.trust(genuine)
 	forged := l.forge(nil)
 	stranger(t, forged)
-	if _, err := l.receive(forged); codeOf(err) != "signing/not-genuine" {
+	if _, err := l.receive(forged); problem.CodeOf(err) != "signing/not-genuine" {
 		t.Fatal(err)
 	}
 	if c := l.mustReceive(genuine); c.State != gate.Awaiting {
@@ -182,7 +183,7 @@ func TestDamagedMediumIsMendedByAnother(t *testing.T) {
 	broken := *f
 	broken.Volume = []byte(strings.Replace(string(f.Volume), string(payload[:100]), strings.Repeat("x", 100), 1))
 	c, err := l.receive(&broken)
-	if codeOf(err) != "volume/damaged" || c == nil || c.State != gate.Damaged {
+	if problem.CodeOf(err) != "volume/damaged" || c == nil || c.State != gate.Damaged {
 		t.Fatalf("%v, %+v", err, c)
 	}
 	if c = l.mustReceive(f); c.State != gate.Awaiting {
@@ -201,11 +202,11 @@ func TestFreshness(t *testing.T) {
 		t.Errorf("serial 1 again: %v", err)
 	}
 	other := l.forge(func(m *bundle.Manifest) { d := one.Head.Digest(); m.Serial, m.Previous, m.Note = 2, &d, "another" })
-	if _, err := l.receive(other); codeOf(err) != "freshness/equivocation" {
+	if _, err := l.receive(other); problem.CodeOf(err) != "freshness/equivocation" {
 		t.Errorf("another serial 2: %v", err)
 	}
 	fork := l.forge(func(m *bundle.Manifest) { d := one.Head.Digest(); m.Serial, m.Previous = 3, &d })
-	if _, err := l.receive(fork); codeOf(err) != "freshness/equivocation" {
+	if _, err := l.receive(fork); problem.CodeOf(err) != "freshness/equivocation" {
 		t.Errorf("a serial 3 that follows serial 1: %v", err)
 	}
 	skipped := l.next(two, 4)
@@ -224,7 +225,7 @@ func TestFreshness(t *testing.T) {
 		t.Errorf("a missing serial that arrived: %s", c.State)
 	}
 	old := l.forge(func(m *bundle.Manifest) { d := one.Head.Digest(); m.Serial, m.Previous, m.Note = 3, &d, "late" })
-	if _, err := l.receive(old); codeOf(err) != "freshness/older" {
+	if _, err := l.receive(old); problem.CodeOf(err) != "freshness/older" {
 		t.Errorf("a serial that was abandoned: %v", err)
 	}
 	status, err := l.gate.TrustStatus(t.Context(), operator)
@@ -258,7 +259,7 @@ func TestTheFloorDecidesWhatIsTooOld(t *testing.T) {
 		m.Serial, m.Previous, m.Created, m.Expires = 9, &d, bundle.At(testkit.Noon().AddDate(0, 2, 0)), bundle.At(testkit.Noon().AddDate(0, 6, 0))
 	})
 	l.mustReceive(later)
-	if _, err := l.receive(l.forge(func(m *bundle.Manifest) { m.Serial = 5 })); codeOf(err) != "freshness/expired" {
+	if _, err := l.receive(l.forge(func(m *bundle.Manifest) { m.Serial = 5 })); problem.CodeOf(err) != "freshness/expired" {
 		t.Errorf("%v", err)
 	}
 }
@@ -307,7 +308,7 @@ func TestTwoReceivesOfOneBundleAtOnce(t *testing.T) {
 	done := make(chan error)
 	go func() { _, err := l.gate.Receive(context.Background(), operator, path, nil); done <- err }()
 	<-waiting
-	if _, err := l.gate.Receive(t.Context(), operator, path, nil); codeOf(err) != "case/busy" {
+	if _, err := l.gate.Receive(t.Context(), operator, path, nil); problem.CodeOf(err) != "case/busy" {
 		t.Errorf("the second: %v", err)
 	}
 	close(proceed)
@@ -318,7 +319,7 @@ func TestTwoReceivesOfOneBundleAtOnce(t *testing.T) {
 
 func TestOneProcessOwnsTheDirectory(t *testing.T) {
 	l := newLab(t)
-	if _, err := gate.Open(t.Context(), l.options()); codeOf(err) != "gate/busy" {
+	if _, err := gate.Open(t.Context(), l.options()); problem.CodeOf(err) != "gate/busy" {
 		t.Errorf("opened twice: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -48,7 +49,7 @@ func TestAHeadThatWasSpoilt(t *testing.T) {
 			_, want := l.gate.WantList(t.Context(), operator, 2)
 			_, plan := l.gate.Plan(t.Context(), operator, 2)
 			for what, err := range map[string]error{"want": want, "plan": plan} {
-				if codeOf(err) != "gate/row-damaged" || !strings.Contains(remedyOf(err), "receive the bundle of case 2 again") {
+				if problem.CodeOf(err) != "gate/row-damaged" || !strings.Contains(remedyOf(err), "receive the bundle of case 2 again") {
 					t.Errorf("%s: %v, %s", what, err, remedyOf(err))
 				}
 			}
@@ -108,7 +109,7 @@ func TestADatabaseOfALaterProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = gate.Open(t.Context(), l.options())
-	if codeOf(err) != "gate/newer-database" || !strings.Contains(remedyOf(err), "the later packhof-gate") {
+	if problem.CodeOf(err) != "gate/newer-database" || !strings.Contains(remedyOf(err), "the later packhof-gate") {
 		t.Errorf("%v, %s", err, remedyOf(err))
 	}
 	if after, err := os.ReadFile(filepath.Join(l.dir, "gate.db")); err != nil || !bytes.Equal(after, before) {

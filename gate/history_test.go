@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -72,7 +73,7 @@ func TestAnOlderDatabaseIsRefused(t *testing.T) {
 	newer := l.keep("gate.db")
 	older()
 	err := l.opening()
-	if codeOf(err) != "gate/history-rolled-back" {
+	if problem.CodeOf(err) != "gate/history-rolled-back" {
 		t.Fatalf("the older copy: %v", err)
 	}
 	if got := evidenceOf(err); !strings.Contains(got, "anchor:    6 entries") || !strings.Contains(got, "database:  2 entries") {
@@ -109,7 +110,7 @@ func TestAnotherHistoryIsRefused(t *testing.T) {
 	}
 	l.close()
 	other()
-	if err := l.opening(); codeOf(err) != "gate/history-differs" {
+	if err := l.opening(); problem.CodeOf(err) != "gate/history-differs" {
 		t.Errorf("%v", err)
 	}
 }
@@ -142,7 +143,7 @@ func TestAnchorsThatCannotBeUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := l.opening(); codeOf(err) != "gate/no-anchor" {
+		if err := l.opening(); problem.CodeOf(err) != "gate/no-anchor" {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := os.WriteFile(anchor, whole, 0o600); err != nil {
@@ -165,7 +166,7 @@ func TestAnotherKeyOfTheLogIsRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(l.dir, "keys/log.pem"), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.opening(); codeOf(err) != "gate/log-key" {
+		if err := l.opening(); problem.CodeOf(err) != "gate/log-key" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -197,7 +198,7 @@ func TestACrashBeforeTheAnchor(t *testing.T) {
 	}
 	l.close()
 	before()
-	if err := l.opening(); codeOf(err) != "gate/history-rolled-back" {
+	if err := l.opening(); problem.CodeOf(err) != "gate/history-rolled-back" {
 		t.Errorf("%v", err)
 	}
 }
@@ -333,7 +334,7 @@ func TestEditedRowsAreNoticed(t *testing.T) {
 				t.Errorf("before: %+v", c)
 			}
 			l.edit(c.edit)
-			if err := c.do(l, f); codeOf(err) != c.code {
+			if err := c.do(l, f); problem.CodeOf(err) != c.code {
 				t.Errorf("%v, want %q", err, c.code)
 			}
 			l.clock.Advance(2 * time.Minute) // doctor remembers for one

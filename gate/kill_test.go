@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -325,7 +326,7 @@ func checkAfterKill(t *testing.T, l *lab, f *testkit.Forged, points []passed) {
 		t.Errorf("after %s: the depot says %v", last, err)
 	}
 	for _, b := range f.Manifest.Blobs {
-		if _, err := l.gate.Depot().Open(t.Context(), b.Digest); !released && codeOf(err) != "depot/not-found" {
+		if _, err := l.gate.Depot().Open(t.Context(), b.Digest); !released && problem.CodeOf(err) != "depot/not-found" {
 			t.Errorf("after %s: blob %s can be had: %v", last, b.Digest, err)
 		}
 	}

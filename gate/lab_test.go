@@ -194,14 +194,6 @@ func (l *lab) mustRelease(id gate.CaseID) *gate.Case {
 	return c
 }
 
-func codeOf(err error) string {
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return ""
-}
-
 // next makes the bundle that follows f in its channel.
 func (l *lab) next(f *testkit.Forged, serial int64) *testkit.Forged {
 	l.t.Helper()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -67,14 +68,14 @@ func TestEntriesThatNobodySigned(t *testing.T) {
 	l.close()
 	whole := l.keep("gate.db")
 	l.appendLeaf(t, entry)
-	if err := l.opening(); codeOf(err) != "gate/history-unsigned" || !strings.Contains(evidenceOf(err), "signed:    1 entries") {
+	if err := l.opening(); problem.CodeOf(err) != "gate/history-unsigned" || !strings.Contains(evidenceOf(err), "signed:    1 entries") {
 		t.Errorf("one entry more: %v\n%s", err, evidenceOf(err))
 	}
 	whole()
 	l.open()
 	l.appendLeaf(t, entry)
 	l.edit(`UPDATE seal SET leaf = 1 WHERE subject = 'account anna'`)
-	if _, err := l.gate.Authenticate(t.Context(), "test", "anna", []byte(password)); codeOf(err) != "audit/broken" {
+	if _, err := l.gate.Authenticate(t.Context(), "test", "anna", []byte(password)); problem.CodeOf(err) != "audit/broken" {
 		t.Errorf("while the gate runs: %v", err)
 	}
 }
@@ -99,13 +100,13 @@ func TestADatabaseFromBeforeSignedHeads(t *testing.T) {
 	l.fault = nil
 	l.edit(`UPDATE head_signed SET checkpoint = x'00'`)
 	l.close()
-	if err := l.opening(); codeOf(err) != "gate/history-unsigned" {
+	if err := l.opening(); problem.CodeOf(err) != "gate/history-unsigned" {
 		t.Errorf("with a head that is none: %v", err)
 	}
 	if err := l.change(`DELETE FROM head_signed`); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.opening(); codeOf(err) != "gate/history-unsigned" {
+	if err := l.opening(); problem.CodeOf(err) != "gate/history-unsigned" {
 		t.Errorf("with no head: %v", err)
 	}
 }
@@ -127,17 +128,17 @@ func TestWhatWasBefore(t *testing.T) {
 		_, err := l.gate.Authenticate(t.Context(), "test", "anna", []byte(password))
 		return err
 	}
-	if err := login(); codeOf(err) != "audit/contradiction" {
+	if err := login(); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("while the gate runs: %v", err)
 	}
 	if err := l.change(`DROP TABLE old`); err != nil {
 		t.Fatal(err)
 	}
 	l.restart()
-	if err := login(); codeOf(err) != "audit/contradiction" {
+	if err := login(); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("after a restart: %v", err)
 	}
-	if err := l.gate.SetPassword(t.Context(), root, "anna", []byte(password)); codeOf(err) != "audit/contradiction" {
+	if err := l.gate.SetPassword(t.Context(), root, "anna", []byte(password)); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("something was built on it: %v", err)
 	}
 }
@@ -158,15 +159,15 @@ func TestWithdrawnStaysWithdrawn(t *testing.T) {
 		"no seal":        {`DELETE FROM seal WHERE subject = 'trust'`, `INSERT INTO seal SELECT 'trust', max(n) FROM leaf WHERE CAST(bytes AS TEXT) LIKE '%"of":"trust"%'`},
 		"another serial": {`UPDATE cases SET serial = 7`, `UPDATE cases SET serial = 1`},
 	} {
-		if tag, blob := serves(); codeOf(tag) != "depot/withdrawn" || codeOf(blob) != "depot/withdrawn" {
+		if tag, blob := serves(); problem.CodeOf(tag) != "depot/withdrawn" || problem.CodeOf(blob) != "depot/withdrawn" {
 			t.Errorf("%s: before: %v, %v", what, tag, blob)
 		}
 		l.edit(c.edit)
-		if tag, blob := serves(); codeOf(tag) != "depot/withdrawn" || codeOf(blob) != "depot/withdrawn" {
+		if tag, blob := serves(); problem.CodeOf(tag) != "depot/withdrawn" || problem.CodeOf(blob) != "depot/withdrawn" {
 			t.Errorf("%s: while the gate runs: %v, %v", what, tag, blob)
 		}
 		l.restart()
-		if tag, blob := serves(); codeOf(tag) != "audit/contradiction" || codeOf(blob) != "audit/contradiction" {
+		if tag, blob := serves(); problem.CodeOf(tag) != "audit/contradiction" || problem.CodeOf(blob) != "audit/contradiction" {
 			t.Errorf("%s: after a restart: %v, %v", what, tag, blob)
 		}
 		l.edit(c.back)
@@ -201,10 +202,10 @@ func TestTheDepotShowsWhatWasReleased(t *testing.T) {
 	for _, edit := range forged {
 		l.edit(edit)
 	}
-	if _, err := depot().Blob(t.Context(), "notes", held); codeOf(err) != "audit/contradiction" {
+	if _, err := depot().Blob(t.Context(), "notes", held); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("a blob that no artifact reaches: %v", err)
 	}
-	if _, err := depot().Open(t.Context(), held); codeOf(err) != "audit/contradiction" {
+	if _, err := depot().Open(t.Context(), held); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("opened: %v", err)
 	}
 	l.edit(`UPDATE name SET digest = '` + held.String() + `'`)
@@ -212,10 +213,10 @@ func TestTheDepotShowsWhatWasReleased(t *testing.T) {
 		t.Errorf("an edited name, while the gate runs: %+v, %v", tag, err)
 	}
 	l.restart()
-	if tag, err := depot().Tag(t.Context(), "notes", "1.0"); codeOf(err) != "audit/contradiction" {
+	if tag, err := depot().Tag(t.Context(), "notes", "1.0"); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("an edited name, after a restart: %+v, %v", tag, err)
 	}
-	if list, err := depot().Repositories(t.Context(), "", 10); codeOf(err) != "audit/contradiction" {
+	if list, err := depot().Repositories(t.Context(), "", 10); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("listed: %v, %v", list, err)
 	}
 }
@@ -232,7 +233,7 @@ func TestAnAnchorThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := l.receive(f)
-	if codeOf(err) != "gate/anchor-behind" || c == nil || c.ID != 1 {
+	if problem.CodeOf(err) != "gate/anchor-behind" || c == nil || c.ID != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if err := os.RemoveAll(path); err != nil {
@@ -296,7 +297,7 @@ func TestReceiptsRestOnTheLog(t *testing.T) {
 		t.Errorf("of a row that cannot be right it holds %q", state)
 	}
 	l.edit(`UPDATE channel SET serial = 7`)
-	if _, err := l.gate.IssueReceipt(t.Context(), operator); codeOf(err) != "audit/contradiction" {
+	if _, err := l.gate.IssueReceipt(t.Context(), operator); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("with another serial: %v", err)
 	}
 	other := newLab(t)
@@ -307,7 +308,7 @@ func TestReceiptsRestOnTheLog(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(l.dir, "keys", "receipt.pem"), key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.gate.IssueReceipt(t.Context(), operator); codeOf(err) != "gate/receipt-key" {
+	if _, err := l.gate.IssueReceipt(t.Context(), operator); problem.CodeOf(err) != "gate/receipt-key" {
 		t.Errorf("with another gate's key: %v", err)
 	}
 }

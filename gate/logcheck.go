@@ -67,18 +67,26 @@ func (g *Gate) checkLog(ctx context.Context) (size int64, root tlog.Hash, err er
 // it: what was written since is not held against it.
 type view struct {
 	*sql.Tx
+	path   string
 	newest map[subject]int64
 	size   int64 // and root, of the anchor
 	root   tlog.Hash
 }
 
+func (v *view) trouble(err error) error { return databaseTrouble(v.path, err) }
+
+// QueryRowContext implements queryer.
+func (v *view) QueryRowContext(ctx context.Context, query string, args ...any) scanner {
+	return oneRow{v.Tx.QueryRowContext(ctx, query, args...), v}
+}
+
 // snapshot reads from one state of the database, whatever is written meanwhile.
 func (g *Gate) snapshot(ctx context.Context, read func(*view) error) error {
-	v := &view{newest: g.newest.all()}
+	v := &view{path: g.db.path, newest: g.newest.all()}
 	v.size, v.root = g.anchor.head()
 	tx, err := g.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return err
+		return g.trouble(err)
 	}
 	v.Tx = tx
 	return errors.Join(read(v), rolledBack(tx))
@@ -238,6 +246,9 @@ func (g *Gate) checkRows(ctx context.Context) error {
 		if err := g.sealed(ctx, g.db.read, s); err != nil {
 			return err
 		}
+	}
+	if err := errors.Join(checkPuts(ctx, g.db.read), g.checkTrustDocuments(ctx)); err != nil {
+		return err
 	}
 	return g.checkDepot(ctx)
 }

@@ -8,7 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -193,11 +193,14 @@ func (g *Gate) receiptSigner() (*receiptKey, error) {
 		return nil, err
 	}
 	path := filepath.Join(g.dir, dirKeys, fileReceiptKey)
-	b, err := os.ReadFile(path)
-	if err != nil {
+	b, err := cas.ReadPlain(path, maxKeyFile)
+	unusable := problem.New("gate/receipt-key", "%s is not the key of receipts that enrol.json names", path).Hint("bring both back from one backup")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, unusable.With("missing:  " + path)
+	case err != nil:
 		return nil, err
 	}
-	unusable := problem.New("gate/receipt-key", "%s is not the key of receipts that enrol.json names", path).Hint("bring both back from one backup")
 	block, _ := pem.Decode(b)
 	if block == nil {
 		return nil, unusable

@@ -9,6 +9,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -92,7 +93,7 @@ func TestWhatIsLackingIsAskedFor(t *testing.T) {
 	if state, lacks := holds(); state != bundle.HoldsAll || lacks != nil {
 		t.Errorf("with the repair the gate holds %q, lacks %v", state, lacks)
 	}
-	if _, err := l.gate.WantList(t.Context(), operator, c.ID); codeOf(err) != "case/whole" {
+	if _, err := l.gate.WantList(t.Context(), operator, c.ID); problem.CodeOf(err) != "case/whole" {
 		t.Errorf("something is wanted still: %v", err)
 	}
 }
@@ -117,7 +118,7 @@ func TestReceiptOfAnEmptyGate(t *testing.T) {
 	if err := os.WriteFile(key, []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.gate.IssueReceipt(t.Context(), operator); codeOf(err) != "gate/receipt-key" {
+	if _, err := l.gate.IssueReceipt(t.Context(), operator); problem.CodeOf(err) != "gate/receipt-key" {
 		t.Errorf("with a broken key: %v", err)
 	}
 }
@@ -150,7 +151,7 @@ func TestOnlyTrustMakesNothingOfABundle(t *testing.T) {
 		t.Errorf("holds %q of what is revoked", got)
 	}
 	l.edit(`UPDATE belief SET floor = floor + 1`)
-	if _, err := l.gate.IssueReceipt(t.Context(), operator); codeOf(err) != "audit/contradiction" {
+	if _, err := l.gate.IssueReceipt(t.Context(), operator); problem.CodeOf(err) != "audit/contradiction" {
 		t.Errorf("with edited rows: %v", err)
 	}
 }

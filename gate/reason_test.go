@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 func TestReasonsSaySomething(t *testing.T) {
@@ -22,7 +23,7 @@ func TestReasonsSaySomething(t *testing.T) {
 		"x\x00":                                 false,
 		"\xff":                                  false,
 	} {
-		if err := gate.CheckReason(reason); (err == nil) != good || !good && codeOf(err) != "case/reason" {
+		if err := gate.CheckReason(reason); (err == nil) != good || !good && problem.CodeOf(err) != "case/reason" {
 			t.Errorf("%.40q: %v", reason, err)
 		}
 	}
@@ -33,7 +34,7 @@ func TestADecisionNeedsAReasonThatCanBeRead(t *testing.T) {
 	l, _, id, digest := waiting(t, 1)
 	anna := l.anna()
 	for _, choice := range []gate.Choice{gate.Approve, gate.Reject} {
-		if _, err := l.gate.Decide(t.Context(), anna, id, choice, digest, " \u3164\u200b "); codeOf(err) != "case/reason" {
+		if _, err := l.gate.Decide(t.Context(), anna, id, choice, digest, " \u3164\u200b "); problem.CodeOf(err) != "case/reason" {
 			t.Errorf("%s: %v", choice, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/packhof/packhof/bundle"
@@ -32,9 +33,13 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	head := sealed.Head()
-	release, ok := g.busy.take(manifestLock(head.Digest()))
-	if !ok {
-		return nil, problem.New("case/busy", "this bundle is being received already").With("manifest:  " + head.Digest().String())
+	release, ok := g.busy.await(ctx, manifestLock(head.Digest()), patience)
+	switch {
+	case !ok && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case !ok:
+		return nil, problem.New("case/busy", "this bundle is being received already").With("manifest:  " + head.Digest().String()).
+			Hint("wait for it to end, then receive again: what came stays")
 	}
 	defer release()
 	if err := g.sweepAssemblies(ctx); err != nil {
@@ -63,6 +68,10 @@ func (g *Gate) Receive(ctx context.Context, by Actor, path string, observe func(
 	return c, err
 }
 
+// patience is how long a receive waits for another one of the same bundle, which
+// may be about to end because its client went away.
+const patience = 3 * time.Second
+
 // manifestLock is the name under which one bundle is worked on.
 func manifestLock(manifest bundle.Digest) string { return "manifest " + manifest.String() }
 
@@ -70,7 +79,7 @@ func manifestLock(manifest bundle.Digest) string { return "manifest " + manifest
 func (l *caseLocks) holds(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held[name]
+	return l.held[name] != nil
 }
 
 // openVolume opens the one volume at path, with the signatures that lie beside

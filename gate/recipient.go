@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -90,7 +89,7 @@ func readIdentity(dir string) (*agefile.Identity, error) {
 }
 
 func readIdentityFile(dir string) (*agefile.Identity, error) {
-	b, err := os.ReadFile(filepath.Join(dir, dirKeys, fileAgeKey))
+	b, err := cas.ReadPlain(filepath.Join(dir, dirKeys, fileAgeKey), agefile.MaxIdentityFile)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/agefile"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -117,10 +118,10 @@ func TestEncryptedVolumesThatAreNotTakenIn(t *testing.T) {
 	l := newLab(t)
 	f, _ := inVolumes(t, l)
 	foreign := encryptedFor(t, f, 0, otherRecipient(t))[0]
-	if c, err := l.gate.Receive(t.Context(), operator, foreign, nil); codeOf(err) != "volume/other-recipient" || c != nil {
+	if c, err := l.gate.Receive(t.Context(), operator, foreign, nil); problem.CodeOf(err) != "volume/other-recipient" || c != nil {
 		t.Errorf("for others: %+v, %v", c, err)
 	}
-	if _, err := l.gate.Preview(t.Context(), operator, foreign); codeOf(err) != "volume/other-recipient" {
+	if _, err := l.gate.Preview(t.Context(), operator, foreign); problem.CodeOf(err) != "volume/other-recipient" {
 		t.Errorf("preview of one for others: %v", err)
 	}
 	ours := encryptedFor(t, f, 0, l.enrolment().Recipient)[0]
@@ -133,7 +134,7 @@ func TestEncryptedVolumesThatAreNotTakenIn(t *testing.T) {
 	if err := os.WriteFile(ours, bad, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.gate.Receive(t.Context(), operator, ours, nil); codeOf(err) != "volume/damaged" {
+	if _, err := l.gate.Receive(t.Context(), operator, ours, nil); problem.CodeOf(err) != "volume/damaged" {
 		t.Errorf("damaged: %v", err)
 	}
 	if err := os.WriteFile(ours, good, 0o600); err != nil {
@@ -143,7 +144,7 @@ func TestEncryptedVolumesThatAreNotTakenIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.restart()
-	if _, err := l.gate.Receive(t.Context(), operator, ours, nil); codeOf(err) != "gate/identity" {
+	if _, err := l.gate.Receive(t.Context(), operator, ours, nil); problem.CodeOf(err) != "gate/identity" {
 		t.Errorf("without the key: %v", err)
 	}
 	if _, err := os.Stat(l.identityFile()); !errors.Is(err, os.ErrNotExist) {
@@ -157,7 +158,7 @@ func TestEncryptedVolumesThatAreNotTakenIn(t *testing.T) {
 		if err := os.WriteFile(l.identityFile(), file, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.gate.Receive(t.Context(), operator, ours, nil); codeOf(err) != "gate/identity" {
+		if _, err := l.gate.Receive(t.Context(), operator, ours, nil); problem.CodeOf(err) != "gate/identity" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/policy"
 )
@@ -53,7 +54,7 @@ func TestWhatWasReadBeforeIsNotApproved(t *testing.T) {
 		l.letThrough(id)
 	})
 	anna := l.anna()
-	if _, err := l.gate.Decide(t.Context(), anna, waits, gate.Approve, read, "known"); codeOf(err) != "case/review-changed" {
+	if _, err := l.gate.Decide(t.Context(), anna, waits, gate.Approve, read, "known"); problem.CodeOf(err) != "case/review-changed" {
 		t.Fatalf("approved what is no longer so: %v", err)
 	}
 	if c, err := l.gate.Case(t.Context(), anna, waits); err != nil || c.State != gate.Awaiting || c.Approvals != 0 {
@@ -72,7 +73,7 @@ func TestADryRunSaysWhatTheReleaseSays(t *testing.T) {
 		}
 		l.letThrough(id)
 	})
-	if _, err := l.gate.Plan(t.Context(), operator, waits); codeOf(err) != "case/changed" {
+	if _, err := l.gate.Plan(t.Context(), operator, waits); problem.CodeOf(err) != "case/changed" {
 		t.Fatalf("the plan: %v", err)
 	}
 	if c, err := l.gate.Case(t.Context(), operator, waits); err != nil || c.State != gate.Approved {
@@ -114,10 +115,10 @@ func TestADryRunOfWhatCannotBeReleased(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			l, f, id, digest := waiting(t, 1)
 			against(l, f, id, digest)
-			if _, err := l.gate.Plan(t.Context(), operator, id); codeOf(err) != code {
+			if _, err := l.gate.Plan(t.Context(), operator, id); problem.CodeOf(err) != code {
 				t.Errorf("the plan: %v", err)
 			}
-			if _, err := l.gate.Release(t.Context(), operator, id, nil); codeOf(err) != code {
+			if _, err := l.gate.Release(t.Context(), operator, id, nil); problem.CodeOf(err) != code {
 				t.Errorf("the release: %v", err)
 			}
 		})
@@ -169,7 +170,7 @@ func TestARevokedCaseCanBeLookedAt(t *testing.T) {
 	if got := mustReview(l, id).Digest; got != digest {
 		t.Errorf("review %s, was %s", got, digest)
 	}
-	if _, err := l.gate.Decide(t.Context(), l.anna(), id, gate.Approve, digest, "known"); codeOf(err) != "bundle/revoked" {
+	if _, err := l.gate.Decide(t.Context(), l.anna(), id, gate.Approve, digest, "known"); problem.CodeOf(err) != "bundle/revoked" {
 		t.Errorf("approved: %v", err)
 	}
 }

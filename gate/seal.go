@@ -111,9 +111,9 @@ func standingOf(ctx context.Context, q queryer, s subject) (now standing, rows i
 func hashRows(ctx context.Context, q queryer, h hash.Hash, query string, args ...any) (n int, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
-		return 0, err
+		return 0, q.trouble(err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+	defer func() { err = errors.Join(err, q.trouble(rows.Close())) }()
 	columns, err := rows.Columns()
 	if err != nil {
 		return 0, err
@@ -133,7 +133,7 @@ func hashRows(ctx context.Context, q queryer, h hash.Hash, query string, args ..
 		}
 		writePart(h, 'r', nil)
 	}
-	return n, rows.Err()
+	return n, q.trouble(rows.Err())
 }
 
 func hashValue(h hash.Hash, value any) error {

@@ -69,8 +69,11 @@ func fullDisk(path string, free int64, cause error) error {
 		Hint("free space, or move the data directory to a larger disk; then run the same again")
 }
 
+// codeBroken says that a file is no database of a gate.
+const codeBroken = "gate/database-broken"
+
 func databaseBroken(path string, cause error) error {
-	return problem.New("gate/database-broken", "the database cannot be read: %w", cause).With("file:  "+path).Hint("%s", restoreHint)
+	return problem.New(codeBroken, "the database cannot be read: %w", cause).With("file:  "+path).Hint("%s", restoreHint)
 }
 
 // trouble is databaseTrouble of this database.
@@ -82,16 +85,16 @@ const suffixRescued = ".rescued"
 
 // there makes sure that the file that is open is the one in the data directory:
 // what is written to one that was deleted is gone when the process ends. Then
-// all of it is written to a file beside, once.
-func (d *database) there() error {
+// all of it is written to a file beside, once. It must also be as it was left.
+func (d *database) there(ctx context.Context, writer *sql.Conn) error {
 	info, err := os.Stat(d.path)
 	if err == nil && os.SameFile(info, d.file) {
-		return nil
+		return d.asLeft(ctx, info)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	d.rescue.Do(func() { d.copied, d.rescued = d.copyBeside(context.Background()) }) // whoever asks may be about to end
+	d.rescue.Do(func() { d.copied, d.rescued = copyBeside(context.WithoutCancel(ctx), d.path, writer) }) // whoever asks may be about to end
 	what := problem.New("gate/no-database", "the database was deleted or replaced while the gate ran").With("missing:  " + d.path)
 	if d.rescued != nil {
 		return errors.Join(what.Hint("keep this process running, and bring the newest gate.db back before it ends"), d.rescued)
@@ -103,19 +106,28 @@ func (d *database) there() error {
 // shellWord is a path as a shell takes it.
 func shellWord(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
-// copyBeside writes all of the database to a new file.
-func (d *database) copyBeside(ctx context.Context) (path string, err error) {
-	path = d.path + suffixRescued
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-			break
-		} else if err != nil {
-			return path, err
-		}
-		path = fmt.Sprintf("%s%s-%d", d.path, suffixRescued, n)
+// copyBeside writes all of the database at path to a new file.
+func copyBeside(ctx context.Context, path string, writer *sql.Conn) (string, error) {
+	free, err := freeName(path)
+	if err != nil {
+		return free, err
 	}
-	_, err = d.write.ExecContext(ctx, `VACUUM INTO ?`, path)
-	return path, err
+	_, err = writer.ExecContext(ctx, `VACUUM INTO ?`, free)
+	return free, err
+}
+
+// freeName is a name beside path that nothing has yet.
+func freeName(path string) (string, error) {
+	free := path + suffixRescued
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(free); err != nil {
+			if errors.Is(err, os.ErrNotExist) {
+				err = nil
+			}
+			return free, err
+		}
+		free = fmt.Sprintf("%s%s-%d", path, suffixRescued, n)
+	}
 }
 
 // checkTables holds the tables, indexes and triggers of a database against
@@ -130,7 +142,7 @@ func checkTables(ctx context.Context, q queryer) (err error) {
 	if err := migrate(ctx, fresh); err != nil {
 		return err
 	}
-	want, err := tablesOf(ctx, fresh)
+	want, err := tablesOf(ctx, &reading{fresh, ":memory:"})
 	if err != nil {
 		return err
 	}
@@ -138,7 +150,7 @@ func checkTables(ctx context.Context, q queryer) (err error) {
 	if err != nil || maps.Equal(have, want) {
 		return err
 	}
-	broken := problem.New("gate/database-broken", "the tables of the database are not those of a gate").Hint("%s", restoreHint)
+	broken := problem.New(codeBroken, "the tables of the database are not those of a gate").Hint("%s", restoreHint)
 	for name, text := range want {
 		if have[name] != text {
 			broken = broken.With("missing:  " + name)

@@ -11,6 +11,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -86,7 +87,7 @@ func TestReplayVectors(t *testing.T) {
 			late := l.ofSerial(r.serial, nil)
 			for range 2 {
 				c, err := l.receive(late)
-				if codeOf(err) != r.code || c == nil || c.State != gate.Blocked {
+				if problem.CodeOf(err) != r.code || c == nil || c.State != gate.Blocked {
 					t.Errorf("case %+v, %v, want %s", c, err, r.code)
 				}
 			}

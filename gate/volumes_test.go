@@ -14,6 +14,7 @@ import (
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -77,7 +78,7 @@ func TestVolumesComeOneByOne(t *testing.T) {
 		if c.State != gate.Received || c.Lacks == nil || c.Lacks.Of != len(paths) || len(c.Lacks.Volumes) != len(paths)-1-i || c.Lacks.Bytes != c.Size-c.Progress {
 			t.Errorf("after volume %d of %d: %s, lacks %+v, %d of %d bytes", i+1, len(paths), c.State, c.Lacks, c.Progress, c.Size)
 		}
-		if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); codeOf(err) != "case/unfinished" {
+		if _, err := l.gate.Release(t.Context(), operator, c.ID, nil); problem.CodeOf(err) != "case/unfinished" {
 			t.Errorf("a part of a bundle was released: %v", err)
 		}
 		again, err := l.gate.Receive(t.Context(), operator, path, nil)
@@ -120,7 +121,7 @@ func TestADamagedVolumeCostsOnlyItself(t *testing.T) {
 		}
 		c, err := l.gate.Receive(t.Context(), operator, path, nil)
 		if i == 1 {
-			if codeOf(err) != "volume/damaged" || c == nil || c.State != gate.Received || c.Problem != nil {
+			if problem.CodeOf(err) != "volume/damaged" || c == nil || c.State != gate.Received || c.Problem != nil {
 				t.Fatalf("the damaged volume: %+v, %v", c, err)
 			}
 			checkNamed(t, err, c, filepath.Base(path))
@@ -162,7 +163,7 @@ func TestSegmentsThatDoNotFit(t *testing.T) {
 	for _, path := range paths {
 		genuine := forgeSegment(t, path, wrong == 0)
 		var err error
-		if c, err = l.gate.Receive(t.Context(), operator, path, nil); codeOf(err) == "volume/pieces-wrong" {
+		if c, err = l.gate.Receive(t.Context(), operator, path, nil); problem.CodeOf(err) == "volume/pieces-wrong" {
 			wrong = len(c.History)
 			if e := c.History[wrong-1]; e.Type != "case.damaged" || e.Code != "volume/pieces-wrong" || strings.Contains(e.Detail, ".tar") || c.State != gate.Received {
 				t.Errorf("%s, %+v", c.State, e)
@@ -236,21 +237,21 @@ func TestATornVolumeIsInTheHistory(t *testing.T) {
 	if err := os.WriteFile(torn, b[:len(b)-1024], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := l.gate.Receive(t.Context(), operator, torn, nil); codeOf(err) != "volume/damaged" || c != nil {
+	if c, err := l.gate.Receive(t.Context(), operator, torn, nil); problem.CodeOf(err) != "volume/damaged" || c != nil {
 		t.Errorf("first of all a torn volume: %+v, %v", c, err)
 	}
 	if _, err := l.gate.Receive(t.Context(), operator, paths[0], nil); err != nil {
 		t.Fatal(err)
 	}
 	c, err := l.gate.Receive(t.Context(), operator, torn, nil)
-	if codeOf(err) != "volume/damaged" || c == nil || c.State != gate.Received || c.Problem != nil || !c.Waiting {
+	if problem.CodeOf(err) != "volume/damaged" || c == nil || c.State != gate.Received || c.Problem != nil || !c.Waiting {
 		t.Fatalf("a torn volume: %+v, %v", c, err)
 	}
 	checkNamed(t, err, c, "torn.tar")
 	if _, err := l.gate.WantList(t.Context(), operator, c.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := l.gate.WantList(t.Context(), operator, c.ID+1); codeOf(err) != "case/unknown" {
+	if _, err := l.gate.WantList(t.Context(), operator, c.ID+1); problem.CodeOf(err) != "case/unknown" {
 		t.Errorf("what a case that there is not lacks: %v", err)
 	}
 	if all, err := l.gate.Cases(t.Context(), operator); err != nil || len(all) != 1 || !all[0].Waiting {
@@ -280,7 +281,7 @@ func TestPreviewOfAVolume(t *testing.T) {
 			t.Errorf("%s claims %+v", path, v.Checks)
 		}
 	}
-	if _, err := l.gate.Receive(t.Context(), operator, filepath.Dir(paths[0]), nil); codeOf(err) != "volume/not-a-file" {
+	if _, err := l.gate.Receive(t.Context(), operator, filepath.Dir(paths[0]), nil); problem.CodeOf(err) != "volume/not-a-file" {
 		t.Errorf("a folder was received: %v", err)
 	}
 }

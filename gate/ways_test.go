@@ -13,6 +13,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // What lies on the media of the ways.
@@ -177,7 +178,7 @@ func (w walker) damagedFirst() error {
 			return w.good()
 		}
 	}
-	if c, err := w.g.Receive(w.ctx, operator, w.file(mediumDamaged), nil); codeOf(err) != "volume/damaged" || c.State != gate.Damaged {
+	if c, err := w.g.Receive(w.ctx, operator, w.file(mediumDamaged), nil); problem.CodeOf(err) != "volume/damaged" || c.State != gate.Damaged {
 		return fmt.Errorf("a damaged medium: %+v, %w", c, errors.Join(err, errors.New("not the end that was meant")))
 	}
 	return w.good()
@@ -209,7 +210,7 @@ func (w walker) trustChanges() error {
 	if err := w.updateTrust(); err != nil {
 		return err
 	}
-	if err = w.release(c); codeOf(err) != "case/changed" {
+	if err = w.release(c); problem.CodeOf(err) != "case/changed" {
 		return err
 	}
 	return w.good()
@@ -224,10 +225,10 @@ func (w walker) rejected() error {
 	if c == nil || c.State != gate.Rejected {
 		return fmt.Errorf("it is not rejected: %+v, %w", c, err)
 	}
-	if _, err := w.g.Release(w.ctx, operator, c.ID, nil); codeOf(err) != "case/rejected" {
+	if _, err := w.g.Release(w.ctx, operator, c.ID, nil); problem.CodeOf(err) != "case/rejected" {
 		return fmt.Errorf("released: %w", err)
 	}
-	if _, err := w.receive(); codeOf(err) != "case/rejected" {
+	if _, err := w.receive(); problem.CodeOf(err) != "case/rejected" {
 		return fmt.Errorf("received again: %w", err)
 	}
 	return nil
@@ -239,7 +240,7 @@ const newPassword = "another one, longer"
 // brings new trust.
 func (w walker) people() error {
 	root := gate.Console("root")
-	if err := w.g.AddUser(w.ctx, root, "berta", []gate.Role{gate.RoleReviewer}, []byte(password)); err != nil && codeOf(err) != "account/exists" {
+	if err := w.g.AddUser(w.ctx, root, "berta", []gate.Role{gate.RoleReviewer}, []byte(password)); err != nil && problem.CodeOf(err) != "account/exists" {
 		return err
 	}
 	if berta, err := w.g.Authenticate(w.ctx, "test", "berta", []byte(password)); err == nil {
@@ -273,7 +274,7 @@ func (w walker) newPassword(a gate.Actor) error {
 	if err := w.g.SetPassword(w.ctx, a, a.Name(), []byte(newPassword)); err != nil {
 		return err
 	}
-	if _, err := w.g.Session(w.ctx, token); codeOf(err) != "login/needed" {
+	if _, err := w.g.Session(w.ctx, token); problem.CodeOf(err) != "login/needed" {
 		return fmt.Errorf("a session from before the new password: %w", err)
 	}
 	return nil
@@ -318,7 +319,7 @@ func isRejected(t *testing.T, l *lab) {
 	if c := onlyCase(t, l); c.State != gate.Rejected || len(c.Loads) > 0 || len(l.sink.put) > 0 {
 		t.Errorf("%s, %+v, %v", c.State, c.Loads, l.sink.put)
 	}
-	if _, err := l.gate.Depot().Tag(t.Context(), "notes", "1.0"); codeOf(err) != "depot/not-found" {
+	if _, err := l.gate.Depot().Tag(t.Context(), "notes", "1.0"); problem.CodeOf(err) != "depot/not-found" {
 		t.Errorf("the depot: %v", err)
 	}
 }
@@ -377,7 +378,7 @@ func hasPeople(t *testing.T, l *lab) {
 	if _, err := l.gate.Authenticate(t.Context(), "test", "berta", []byte(newPassword)); err != nil {
 		t.Errorf("the new password: %v", err)
 	}
-	if _, err := l.gate.Authenticate(t.Context(), "test", "berta", []byte(password)); codeOf(err) != "login/failed" {
+	if _, err := l.gate.Authenticate(t.Context(), "test", "berta", []byte(password)); problem.CodeOf(err) != "login/failed" {
 		t.Errorf("the old password: %v", err)
 	}
 	l.anna()

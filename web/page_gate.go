@@ -31,7 +31,8 @@ func (s *server) pageDepot(c echo.Context) error {
 	return s.show(c, http.StatusOK, "depot", page{Nav: "depot", Body: depotOf(listing, c.Request().Host)})
 }
 
-// depotOf picks an image and a tree as examples for the commands.
+// depotOf picks the newest image and the newest tree of a listing as examples for
+// the commands, and none that was withdrawn.
 func depotOf(listing *depotListing, host string) depotView {
 	view := depotView{Repositories: listing.Repositories, Next: listing.Next, Host: host}
 	if !hostForm.MatchString(host) {
@@ -39,12 +40,12 @@ func depotOf(listing *depotListing, host string) depotView {
 	}
 	for _, r := range listing.Repositories {
 		for _, tag := range r.Tags {
-			image := tag.Kind == bundle.Image || tag.Kind == bundle.Chart
-			switch {
-			case image && view.Image == nil:
-				view.Image = &tag
-			case !image && view.Tree == nil:
-				view.Tree = &tag
+			example := &view.Tree
+			if tag.Kind == bundle.Image || tag.Kind == bundle.Chart {
+				example = &view.Image
+			}
+			if tag.Withdrawn == "" && (*example == nil || !tag.Since.Before((*example).Since)) {
+				*example = &tag
 			}
 		}
 	}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json/v2"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/packhof/packhof/gate"
@@ -51,6 +54,35 @@ func TestAFullDiskLeavesTheGateToAsk(t *testing.T) {
 	for _, text := range []string{"code: gate/full   exit 1 ", "needed:  ", "free:    "} {
 		if !strings.Contains(o.Stderr, text) {
 			t.Errorf("the refusal does not say %q:\n%s", text, o.Stderr)
+		}
+	}
+}
+
+// An index of the depot that cannot be made anew, for lack of space, keeps a serve
+// from nothing but what the index is wrong about.
+func TestAFullDiskLeavesTheIndex(t *testing.T) {
+	t.Parallel()
+	l := waiting(t)
+	needMounts(l)
+	l.approve("1")
+	l.must("release", "1")
+	db, err := sql.Open("sqlite", "file:"+l.Path("data/gate.db"))
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), `DELETE FROM depot_file`)
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	o := l.Finish(l.Command("unshare", "-rm", "sh", "-uc", `
+		cp -r data copy; mount -t tmpfs -o size=6m tmpfs data; cp -r copy/. data; chmod 700 data
+		dd if=/dev/zero of=data/fill bs=1024 2>/dev/null; dd if=/dev/zero of=data/fill2 bs=1 2>/dev/null
+		packhof-gate serve --listen 127.0.0.1:0 2>log & serve=$!
+		until grep -q 'was not made anew' log || ! kill -0 $serve; do sleep 0.1; done
+		packhof-gate list; packhof-gate doctor
+		kill -TERM $serve; wait $serve; echo exit $?; cat log`))
+	for _, text := range []string{"serves at", "the index of the depot was not made anew", "code=gate/full", "loaded", "the index of the depot is wrong about", "exit 0"} {
+		if !strings.Contains(o.Stdout, text) {
+			t.Errorf("it does not say %q:\n%s%s", text, o.Stdout, o.Stderr)
 		}
 	}
 }
@@ -127,5 +159,70 @@ func TestPathsAndReasonsThatAreNotUTF8(t *testing.T) {
 		if o := l.run(c.args...); o.Exit != 2 || !strings.Contains(o.Stderr, "code: "+c.code+" ") || !strings.Contains(o.Stderr, "hint: ") {
 			t.Errorf("%s: exit %d\n%s", name, o.Exit, o.Stderr)
 		}
+	}
+}
+
+// An older database that is copied over the one of a serve that runs ends it;
+// nothing opens by it what was done since.
+func TestAnOlderDatabaseIsCopiedOverThatOfAServe(t *testing.T) {
+	t.Parallel()
+	l := arrived(t)
+	older := l.Read("data/gate.db")
+	l.must("user", "add", "carl", "--role", "auditor")
+	s := l.serve()
+	l.must("receive", bundleFile)
+	l.Write("data/gate.db", older)
+	if o := l.run("user", "add", "berta", "--role", "reviewer"); o.Exit != 1 || !strings.Contains(o.Stderr, "code: gate/database-overwritten") {
+		t.Errorf("exit %d: %s", o.Exit, o.Stderr)
+	}
+	if o := s.End(); o.Exit != 1 || !strings.Contains(o.Stderr, "code: gate/database-overwritten") {
+		t.Errorf("serve: exit %d: %s", o.Exit, o.Stderr)
+	}
+	if l.Read("data/gate.db") != older {
+		t.Error("something was written into it")
+	}
+	if o := l.run("list"); o.Exit != 1 || !strings.Contains(o.Stderr, "code: gate/history-rolled-back") {
+		t.Errorf("exit %d: %s", o.Exit, o.Stderr)
+	}
+}
+
+// A pipe, a folder or a link in the place of a file of the data directory keeps
+// no command waiting: it says which it is.
+func TestAFileOfTheDataDirectoryIsNone(t *testing.T) {
+	t.Parallel()
+	base := waiting(t)
+	for name, put := range map[string]func(path string) error{
+		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"link to pipe": func(path string) error {
+			return errors.Join(syscall.Mkfifo(path+".x", 0o600), os.Symlink(path+".x", path))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for file, c := range map[string]struct {
+				code string
+				args []string
+			}{
+				"gate.anchor":         {"gate/no-anchor", []string{"list"}},
+				"gate.lock":           {"file/not-plain", []string{"list"}},
+				"enrol.json":          {"file/not-plain", []string{"serve", "--listen", "127.0.0.1:0"}},
+				"keys/log.pem":        {"file/not-plain", []string{"list"}},
+				"keys/receipt.pem":    {"file/not-plain", []string{"receipt", "out.json"}},
+				"store/packhof-store": {"file/not-plain", []string{"list"}},
+			} {
+				l := base.clone(t)
+				path := l.Path("data/" + file)
+				if err := errors.Join(os.Remove(path), put(path)); err != nil {
+					t.Fatal(err)
+				}
+				if o := l.run(c.args...); !strings.Contains(o.Stderr, "code: "+c.code) {
+					t.Errorf("%s: exit %d: %s", file, o.Exit, o.Stderr)
+				}
+				if o := l.run("doctor"); o.Exit != 1 || !strings.Contains(o.Stdout+o.Stderr, file) {
+					t.Errorf("doctor of %s: exit %d: %s%s", file, o.Exit, o.Stdout, o.Stderr)
+				}
+			}
+		})
 	}
 }

@@ -61,7 +61,7 @@ func runDoctor(s *site, c *cobra.Command) error {
 func (s *site) doctorChecks(ctx context.Context) ([]gate.Check, error) {
 	api, err := s.connect(ctx)
 	if err != nil {
-		if code := cli.CodeOf(err); code == "gate/busy" || code == "gate/none" || !strings.HasPrefix(code, "gate/") && !strings.HasPrefix(code, "audit/") {
+		if code := cli.CodeOf(err); code == "gate/busy" || code == "gate/none" || code != "file/not-plain" && !strings.HasPrefix(code, "gate/") && !strings.HasPrefix(code, "audit/") {
 			return nil, err
 		}
 		return gate.DoctorClosed(ctx, s.dir, err), nil

@@ -86,7 +86,7 @@ func (d *daemon) run(ctx context.Context) error {
 			}
 		}()
 	}
-	d.background(working, func() error { return errors.Join(d.gate.MendDepot(working), d.gate.Resume(working)) }, func(err error) {
+	d.background(working, func() error { return d.goOn(working) }, func(err error) {
 		if working.Err() == nil {
 			failed <- fmt.Errorf("go on with what was interrupted: %w", err)
 		}
@@ -94,10 +94,21 @@ func (d *daemon) run(ctx context.Context) error {
 	d.log.Info("serving", "address", d.network.Addr().String(), "program", program())
 	select {
 	case err = <-failed:
+	case <-d.gate.Lost(): // which is what closing the gate says
 	case <-ctx.Done():
 	}
 	d.log.Info("ending")
 	return errors.Join(err, d.end(servers, halt))
+}
+
+// goOn does at the start what was left to do. An index of the depot that cannot be
+// made anew, as on a full disk, keeps nobody from being served: what it is wrong
+// about is not.
+func (d *daemon) goOn(working context.Context) error {
+	if err := d.gate.MendDepot(working); err != nil && working.Err() == nil {
+		d.log.Error("the index of the depot was not made anew, and what it is wrong about is not served; packhof-gate doctor says more", "error", err, "code", cli.CodeOf(err))
+	}
+	return d.gate.Resume(working)
 }
 
 // worked runs a receive or a release. working ends when work is halted.

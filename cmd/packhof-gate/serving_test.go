@@ -269,6 +269,23 @@ func TestInterruptedReceive(t *testing.T) {
 	})
 }
 
+// Whoever asks again at once is not refused for the sake of a command that has
+// just gone away.
+func TestReceiveAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	l := large(t)
+	l.serve()
+	r := l.whenCopying(func() *running { return l.start("receive", "medium") })
+	r.Signal(syscall.SIGINT)
+	if o := r.End(); o.Exit != 130 {
+		t.Errorf("exit %d\n%s", o.Exit, o.Stderr)
+	}
+	l.must("receive", "medium")
+	if got := l.state("1"); got != gate.Awaiting || len(l.cases()) != 1 {
+		t.Errorf("the case is %s, and there are %d", got, len(l.cases()))
+	}
+}
+
 // Of two receives at once one does the work; the other is told, or finds it
 // done. Either way there is one case.
 func TestTwoReceives(t *testing.T) {

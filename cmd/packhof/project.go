@@ -101,7 +101,7 @@ func guard(dir string) (release func() error, err error) {
 		busy := problem.New("project/busy", "another packhof works in %s", dir)
 		return nil, errors.Join(busy, folder.Close())
 	}
-	return folder.Close, nil
+	return func() error { return cas.Unlock(folder) }, nil
 }
 
 // alone keeps other processes out of the folder of packhof.yaml.

@@ -70,7 +70,7 @@ func (s *Store) Assemble(d Digest, size int64) (*Assembly, error) {
 	}
 	kept, err := s.claimAssembly(f, d, size)
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, Unlock(f))
 	}
 	return &Assembly{store: s, want: d, size: size, file: f, kept: kept}, nil
 }
@@ -137,13 +137,13 @@ func (s *Store) DropAssembly(d Digest) error {
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		return f.Close()
 	}
-	return errors.Join(removeIfThere(path+listSuffix), removeIfThere(path), f.Close())
+	return errors.Join(removeIfThere(path+listSuffix), removeIfThere(path), Unlock(f))
 }
 
 // keptSpans reads the list of an assembly. A list that cannot be read, or that
 // says what cannot be, counts as empty: the pieces are brought again.
 func (s *Store) keptSpans(d Digest, size int64) ([]Span, error) {
-	b, err := os.ReadFile(s.assemblyPath(d) + listSuffix)
+	b, err := ReadPlain(s.assemblyPath(d)+listSuffix, maxKept)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -315,7 +315,7 @@ func (a *Assembly) Finish(ctx context.Context) error {
 	if err == nil {
 		err = a.file.Chmod(0o444)
 	}
-	return errors.Join(err, a.file.Close()) // the lock ends after the rename
+	return errors.Join(err, Unlock(a.file)) // the lock ends after the rename
 }
 
 func (a *Assembly) prove(ctx context.Context) error {
@@ -344,8 +344,8 @@ func (a *Assembly) Sift(ctx context.Context, chunkSize int64, chunks []Digest) e
 
 // Drop forgets all that was kept, and closes the assembly.
 func (a *Assembly) Drop() error {
-	return errors.Join(removeIfThere(a.file.Name()+listSuffix), removeIfThere(a.file.Name()), a.file.Close())
+	return errors.Join(removeIfThere(a.file.Name()+listSuffix), removeIfThere(a.file.Name()), Unlock(a.file))
 }
 
 // Close keeps what was kept for another time.
-func (a *Assembly) Close() error { return a.file.Close() }
+func (a *Assembly) Close() error { return Unlock(a.file) }

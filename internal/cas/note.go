@@ -8,11 +8,14 @@ import (
 	"path/filepath"
 )
 
+// maxKept is more than any note, or list of pieces, has, in bytes.
+const maxKept = 64 << 20
+
 // Note returns what SetNote kept under this name for the blob, and whether
 // there is anything. A note that does not have its own checksum any more
 // counts as absent: it can always be computed again.
 func (s *Store) Note(name string, d Digest) ([]byte, bool, error) {
-	b, err := os.ReadFile(s.notePath(name, d))
+	b, err := ReadPlain(s.notePath(name, d), maxKept)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

@@ -71,6 +71,7 @@ func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist 
 // nobody's files may ever be swept by a wrong path in a configuration.
 const (
 	marker     = "packhof-store"
+	maxMarker  = 4 << 10 // bytes
 	markerText = "This folder belongs to packhof, which deletes in it as it likes.\n"
 )
 
@@ -104,7 +105,7 @@ func claim(dir string) error {
 	if len(there) == 0 {
 		return WriteBytes(filepath.Join(dir, marker), 0o644, []byte(markerText))
 	}
-	text, err := os.ReadFile(filepath.Join(dir, marker))
+	text, err := ReadPlain(filepath.Join(dir, marker), maxMarker)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -187,7 +188,7 @@ func (v *verifiedFile) Close() error { return v.file.Close() }
 
 // OpenUnsafe gives the file as it is, unverified; the caller hashes.
 func (s *Store) OpenUnsafe(d Digest) (*os.File, error) {
-	f, err := os.Open(s.Path(d))
+	f, err := OpenPlain(s.Path(d), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &NotFoundError{Digest: d}
 	}

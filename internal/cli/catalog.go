@@ -53,6 +53,7 @@ func generalEntries() []Entry {
 		{"disk/file-too-large", ExitFailed, "A file system or a limit of this machine does not take a file of this size.", "use another file system, or raise the limit (ulimit -f)"},
 		{"disk/read-only", ExitFailed, "The place to write to is read-only.", "write to another folder"},
 		{"file/permission", ExitFailed, "The operating system does not allow it.", "check owner and mode of the file"},
+		{"file/not-plain", ExitFailed, "Where a file of ours should be there is a folder, a pipe, a device or a link, or a file that is far too large.", "bring the file back from a backup"},
 		{"file/missing", ExitFailed, "A file is not there.", "check the path"},
 		{"digest/malformed", ExitUsage, "Text that should be a digest is not one.", "write sha256: and 64 lower-case hex digits"},
 	}

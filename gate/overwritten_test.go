@@ -1,0 +1,194 @@
+package gate_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/internal/testkit"
+)
+
+// copyOver writes the bytes of a file into another one, which stays the same file.
+func copyOver(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	return err
+}
+
+// TestADatabaseThatIsCopiedOver copies another file over the database of a gate
+// that runs: nothing is written to it any more, and the next start judges it as
+// it would have found it.
+func TestADatabaseThatIsCopiedOver(t *testing.T) {
+	of := overOnce(t)
+	for name, c := range map[string]struct{ from, next string }{
+		"an older copy":     {"older.db", "gate/history-rolled-back"},
+		"another gate's":    {"other.db", "gate/history-differs"},
+		"the same, rewoven": {"vacuum.db", ""},
+		"nothing":           {"/dev/null", "gate/no-database"},
+		"no database":       {"enrol.json", "gate/database-broken"},
+	} {
+		for notice, do := range noticing() {
+			t.Run(name+", noticed by "+notice, func(t *testing.T) {
+				t.Parallel()
+				l := of.run(t)
+				path, from := filepath.Join(l.dir, "gate.db"), filepath.Join(l.dir, c.from)
+				if c.from == "/dev/null" {
+					from = c.from
+				}
+				if c.from == "vacuum.db" {
+					if err := l.change(fmt.Sprintf(`VACUUM INTO '%s'`, from)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := copyOver(from, path); err != nil {
+					t.Fatal(err)
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := do(l); problem.CodeOf(err) != "gate/database-overwritten" {
+					t.Errorf("%v", err)
+				}
+				select {
+				case <-l.gate.Lost():
+				default:
+					t.Error("whoever serves is not told")
+				}
+				if err := l.gate.Close(); problem.CodeOf(err) != "gate/database-overwritten" {
+					t.Errorf("closing: %v", err)
+				}
+				if got, err := os.ReadFile(path); err != nil || !cmp.Equal(got, want) {
+					t.Errorf("something was written into it: %v", err)
+				}
+				if err := l.elsewhere(); problem.CodeOf(err) != c.next {
+					t.Errorf("the next start: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// elsewhere opens a copy of the gate: what the process of before still has open
+// is not the next start's.
+func (l *lab) elsewhere() error {
+	next := *l
+	next.dir = filepath.Join(l.t.TempDir(), "gate")
+	if err := os.CopyFS(next.dir, os.DirFS(l.dir)); err != nil {
+		return err
+	}
+	return next.opening()
+}
+
+// noticing are the ways in which it comes out.
+func noticing() map[string]func(*lab) error {
+	return map[string]func(*lab) error{
+		"the next step": func(l *lab) error {
+			return l.gate.AddUser(l.t.Context(), gate.Console("root"), "emil", gate.Roles(), []byte(password))
+		},
+		"doctor": func(l *lab) error {
+			checks, err := l.gate.Doctor(l.t.Context(), operator)
+			return errors.Join(err, coded(checkOf(checks, "database").Code))
+		},
+		"the end": func(l *lab) error { return l.gate.Close() },
+	}
+}
+
+// overOnce is a gate with a case that is approved, with an older copy of its
+// database, and one of another gate, beside it.
+func overOnce(t *testing.T) approvedOnce {
+	l := newLab(t)
+	f := l.forge(nil)
+	l.close()
+	older := filepath.Join(l.dir, "older.db")
+	if err := copyOver(filepath.Join(l.dir, "gate.db"), older); err != nil {
+		t.Fatal(err)
+	}
+	other := newLab(t)
+	other.write(20)
+	other.close()
+	if err := copyOver(filepath.Join(other.dir, "gate.db"), filepath.Join(l.dir, "other.db")); err != nil {
+		t.Fatal(err)
+	}
+	l.open()
+	l.trust(f)
+	l.approve(l.mustReceive(f).ID)
+	l.close()
+	return approvedOnce{l, f}
+}
+
+// run opens a copy, which has written something since.
+func (a approvedOnce) run(t *testing.T) *lab {
+	t.Helper()
+	l, _ := a.copy(t)
+	l.write(1)
+	return l
+}
+
+// write has the gate take so many steps.
+func (l *lab) write(steps int) {
+	l.t.Helper()
+	anna := l.anna()
+	for range steps {
+		if _, err := l.gate.StartSession(l.t.Context(), anna); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// TestWhatIsNoOtherDatabase does to the file what changes nothing in it: the gate
+// goes on.
+func TestWhatIsNoOtherDatabase(t *testing.T) {
+	of := overOnce(t)
+	for name, do := range map[string]func(l *lab, path string) error{
+		"touched":           func(_ *lab, path string) error { return os.Chtimes(path, testkit.Noon(), testkit.Noon()) },
+		"given other modes": func(_ *lab, path string) error { return os.Chmod(path, 0o640) },
+		"linked":            func(_ *lab, path string) error { return os.Link(path, path+".backup") },
+		"copied over by itself": func(_ *lab, path string) error {
+			return errors.Join(copyOver(path, path+".backup"), copyOver(path+".backup", path))
+		},
+		"copied over by a copy of a moment ago": func(l *lab, path string) error {
+			err := errors.Join(l.change(`PRAGMA wal_checkpoint(FULL)`), copyOver(path, path+".backup"))
+			l.write(1)
+			return errors.Join(err, copyOver(path+".backup", path))
+		},
+		"brought up to date": func(l *lab, _ string) error { return l.change(`PRAGMA wal_checkpoint(TRUNCATE)`) },
+		"grown by the gate": func(l *lab, path string) error {
+			before, err := os.Stat(path)
+			for i := 0; err == nil && i < 20; i++ {
+				l.write(50)
+				now, statErr := os.Stat(path)
+				if err = statErr; err == nil && now.Size() != before.Size() {
+					return nil
+				}
+			}
+			return errors.Join(err, errors.New("its size stays"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := of.run(t)
+			if err := do(l, filepath.Join(l.dir, "gate.db")); err != nil {
+				t.Fatal(err)
+			}
+			l.mustRelease(1)
+			l.clock.Advance(2 * time.Minute)
+			if c := l.auditLog(); c.Result != gate.CheckOK {
+				t.Errorf("%+v", c)
+			}
+			l.restart()
+			if c := l.auditLog(); c.Result != gate.CheckOK {
+				t.Errorf("%+v", c)
+			}
+		})
+	}
+}
