@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -35,6 +36,9 @@ type SetPlan struct {
 	head     Head
 	derived  []headEntry // what follows from the manifest alone
 	info     *VolumeInfo
+	complete bool      // the set brings all content
+	metadata [2][]Blob // of the first volume, and of any other
+	around   [2][]byte // volume.json before and behind the volume's number: all else in it is the same
 	limits   []int64
 	// Of encrypted volumes: whom they are for, and what their names begin with.
 	recipients []agefile.Recipient
@@ -83,8 +87,15 @@ func PlanSet(h Head, o SetOptions) (*SetPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = parseVolume(encoded, m, h.Digest())
-	return p, err
+	if _, err = parseVolume(encoded, m, h.Digest()); err != nil {
+		return nil, err
+	}
+	p.complete = p.info.isComplete(m)
+	p.metadata = [2][]Blob{metadataOf(m, 1), metadataOf(m, 2)}
+	number := []byte(`"number":`)
+	before, behind, _ := bytes.Cut(encoded, append(number, '1'))
+	p.around = [2][]byte{append(before, number...), behind}
+	return p, nil
 }
 
 // PlanComplete plans the complete set of a bundle in one volume.
@@ -103,7 +114,7 @@ func (p *SetPlan) Count() int { return p.info.Count }
 func (p *SetPlan) ID() Digest { return p.info.Set }
 
 // IsComplete tells whether the set brings all content.
-func (p *SetPlan) IsComplete() bool { return p.info.isComplete(p.manifest) }
+func (p *SetPlan) IsComplete() bool { return p.complete }
 
 // Manifest is the identity of the bundle.
 func (p *SetPlan) Manifest() Digest { return p.head.Digest() }

@@ -166,7 +166,7 @@ func (s *site) volumesAt(names []string, manifest string) (f found, err error) {
 // noBundle says that nothing lies there that can be taken in, or why not.
 func noBundle(names []string, on lying) error {
 	if all := slices.Concat(on.damaged, on.locked); len(all) > 0 {
-		return firstOf(all)
+		return problem.Some(all)
 	}
 	return nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file")}
 }
@@ -186,26 +186,13 @@ func passOver(names []string) []string {
 	return rest
 }
 
-// maxNamed is how many of many files a message names.
-const maxNamed = 10
-
-// firstOf joins the first of many errors, and says how many more there are.
-func firstOf(all []error) error {
-	if len(all) <= maxNamed {
-		return errors.Join(all...)
-	}
-	return errors.Join(append(slices.Clone(all[:maxNamed]), fmt.Errorf("and %d more", len(all)-maxNamed))...)
-}
-
 func severalBundles(names []string, bundles []bundleAt) error {
 	p := problem.New("receive/several", "%s holds %d bundles", strings.Join(names, ", "), len(bundles)).Hint("name the files of one of them")
-	for _, b := range bundles[:min(len(bundles), maxNamed)] {
-		p = p.With("found:  " + b.name)
+	var lines []string
+	for _, b := range bundles {
+		lines = append(lines, "found:  "+b.name)
 	}
-	if more := len(bundles) - maxNamed; more > 0 {
-		p = p.With(fmt.Sprintf("and %d more", more))
-	}
-	return p
+	return p.With(problem.SomeOf(lines)...)
 }
 
 // markOf tells a file from another one of its name on another medium.

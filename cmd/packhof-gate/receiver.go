@@ -38,7 +38,7 @@ func (r *receiver) result(others []error) error {
 		return r.failure
 	}
 	if bad := append(slices.Clone(r.damaged), others...); len(bad) > 0 {
-		return firstOf(bad)
+		return problem.Besides(problem.Some(bad), missing(r.lacks.Volumes, r.lacks.Of)...)
 	}
 	return r.incomplete()
 }
@@ -58,12 +58,22 @@ func (r *receiver) incomplete() error {
 			Hint("packhof-gate want %d FILE", r.last.ID)
 	}
 	p := problem.New("receive/incomplete", "the bundle is not whole yet: %s", absent(r.lacks.Volumes, r.lacks.Of)).
-		With("missing volumes:  "+numbers(r.lacks.Volumes), fmt.Sprintf("volumes in all:   %d", r.lacks.Of), fmt.Sprintf("lacking:          %d bytes", r.lacks.Bytes)).
+		With(missing(r.lacks.Volumes, r.lacks.Of)...).With(fmt.Sprintf("lacking:          %d bytes", r.lacks.Bytes)).
 		Hint("packhof-gate receive  with the medium that has it; what came so far stays")
-	for _, err := range r.locked[:min(len(r.locked), maxNamed)] {
-		p = p.With("for others:  " + err.Error())
+	var others []string
+	for _, err := range r.locked {
+		others = append(others, "for others:  "+err.Error())
 	}
-	return p
+	return p.With(problem.SomeOf(others)...)
+}
+
+// missing is the evidence of volumes of a set that are not here, if there are
+// any.
+func missing(volumes []int, of int) []string {
+	if len(volumes) == 0 {
+		return nil
+	}
+	return []string{"missing volumes:  " + numbers(volumes), fmt.Sprintf("volumes in all:   %d", of)}
 }
 
 // numbers writes the numbers of volumes in a way that needs no language.
@@ -120,7 +130,7 @@ func (r *receiver) take(v volumeAt, several bool) (again bool, err error) {
 	case err != nil && r.wait && cli.CodeOf(err) == codePiecesWrong:
 		return true, r.anew(err)
 	case err != nil && r.wait: // a sound copy of it may come, or the rest of it
-		r.warn([]error{err})
+		r.site.warn([]error{err})
 	case err != nil:
 		r.damaged = append(r.damaged, err)
 	case received.Lacks == nil:
@@ -140,7 +150,7 @@ func (r *receiver) anew(failure error) error {
 		return failure
 	}
 	r.wrong[together] = true
-	r.warn([]error{failure})
+	r.site.warn([]error{failure})
 	fmt.Fprintln(r.site.app.Stderr, r.site.say("all volumes are taken in once more"))
 	clear(r.done)
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // reception takes in what lies at the named places: a bundle, from as many media
@@ -84,7 +85,7 @@ func (r *reception) pass() (pending []*receiver) {
 		case !one.hasEnded():
 			pending = append(pending, one)
 		case one.failure != nil && r.wait && len(r.receivers) > 1: // the others may take long
-			r.warn([]error{fmt.Errorf("%s: %w", one.name, one.failure)})
+			r.site.warn([]error{fmt.Errorf("%s: %w", one.name, one.failure)})
 		}
 	}
 	return pending
@@ -129,26 +130,35 @@ func (r *reception) failure() error {
 	if len(r.receivers) == 1 {
 		one := r.receivers[0]
 		if one.whole {
-			r.warn(r.damaged)
+			r.site.warn(slices.Concat(one.damaged, r.damaged))
 		}
 		return one.result(r.damaged)
 	}
 	s := &severalError{site: r.site, of: len(r.receivers)}
 	for _, one := range r.receivers {
 		s.add(one.name, one.result(nil))
+		if one.whole {
+			r.site.warn(one.damaged)
+		}
+	}
+	if len(s.failed) == 0 { // what cannot be read is no part of what was taken in
+		r.site.warn(r.damaged)
+		return nil
 	}
 	for _, err := range r.damaged {
 		s.add("", err)
 	}
-	if len(s.failed) == 0 {
-		return nil
-	}
 	return s
 }
 
-func (r *reception) warn(all []error) {
-	for _, err := range all[:min(len(all), maxNamed)] {
-		fmt.Fprintln(r.site.app.Stderr, r.site.say("warning: {what}", "what", err.Error()))
+// warn tells of files that could not be used, and were not needed.
+func (s *site) warn(all []error) {
+	for i, err := range all {
+		if i == problem.MostNamed {
+			fmt.Fprintln(s.app.Stderr, s.say("warning: {n} more files like that", "n", len(all)-i))
+			return
+		}
+		fmt.Fprintln(s.app.Stderr, s.say("warning: {what}", "what", cli.Clean(err.Error())))
 	}
 }
 
@@ -232,7 +242,7 @@ func (s *severalError) Code() string { return cli.CodeOf(s.worst()) }
 // Evidence says of each what is wrong with it.
 func (s *severalError) Evidence() []string {
 	var lines []string
-	for _, f := range s.failed[:min(len(s.failed), maxNamed)] {
+	for _, f := range s.failed[:min(len(s.failed), problem.MostNamed)] {
 		code := cli.CodeOf(f.err)
 		line := cmp.Or(s.site.words.Meaning(code), f.err.Error()) + "  (" + code + ")"
 		if f.name != "" {
@@ -246,7 +256,7 @@ func (s *severalError) Evidence() []string {
 			}
 		}
 	}
-	if more := len(s.failed) - maxNamed; more > 0 {
+	if more := len(s.failed) - problem.MostNamed; more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return lines
