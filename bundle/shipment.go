@@ -147,10 +147,14 @@ func orderPieces(m *Manifest, asked []Piece) ([]Piece, error) {
 	pieces := []Piece{}
 	for _, p := range sorted {
 		b, ok := m.Blob(p.Blob)
-		if !ok || p.Offset < 0 || p.Offset%blockSize != 0 || p.Length < 0 || p.Length > b.Size-p.Offset {
-			return nil, problem.New("want/foreign", "bytes %d to %d of the blob %s are not in this bundle", p.Offset, p.Offset+p.Length, p.Blob)
-		}
-		if standsInHead(b) || p.Length == 0 && b.Size > 0 {
+		switch {
+		case !ok || p.Offset < 0 || p.Length < 0 || p.Length > b.Size-p.Offset:
+			return nil, problem.New("want/foreign", "of the blob %s, %d bytes from byte %d on are not in this bundle", p.Blob, p.Length, p.Offset)
+		case p.Offset%blockSize != 0 || p.Length%blockSize != 0 && p.Offset+p.Length != b.Size || p.Length == 0 && b.Size > 0:
+			return nil, problem.New("want/odd-piece", "of the blob %s, %d bytes from byte %d on are no piece of a volume", p.Blob, p.Length, p.Offset).
+				With(fmt.Sprintf("want:  a piece that begins and ends at multiples of %d bytes, or where the blob ends", blockSize)).
+				Hint("have the gate write the list again:  packhof-gate want CASE FILE")
+		case standsInHead(b):
 			continue
 		}
 		if n := len(pieces) - 1; n >= 0 && pieces[n].Blob == p.Blob && p.Offset <= pieces[n].Offset+pieces[n].Length {

@@ -24,7 +24,7 @@ func newReceipt(s *site) *cobra.Command {
 enrol.json names. Outside,  packhof export --since FILE  sends only what is
 not here yet. The receipt names bundles by channel, serial and digest; nothing
 of their content and nobody's name is in it. In a folder the file is named
-after the gate.`,
+after the gate; - is standard output.`,
 		Example: `  packhof-gate receipt /media/usb/receipt.json`,
 		Args:    cli.Needs("the file to write"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ func newWant(s *site) *cobra.Command {
 		Short: "Write what is lacking of a bundle, to be carried back out",
 		Long: `Write the want list of a case: which bytes of its bundle are not here.
 Outside,  packhof resend --want FILE  writes a set with just these. In a folder
-the file is named after the bundle.`,
+the file is named after the bundle; - is standard output.`,
 		Example: `  packhof-gate want 7 /media/usb/want.json`,
 		Args:    cli.Needs("the number of the case", "the file to write"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -71,12 +71,16 @@ type outward struct {
 	name             func(ctx context.Context, api *client, b []byte) (string, error)
 }
 
-// writeOutward asks the gate for a document and writes it; into a folder under
-// a name that says what it is.
+// writeOutward asks the gate for a document and writes it: to standard output,
+// or into a folder under a name that says what it is.
 func (s *site) writeOutward(ctx context.Context, o outward, file string) error {
 	return s.with(ctx, func(api *client) error {
 		var b []byte
 		if _, err := api.call(ctx, o.method, o.resource, nil, &b); err != nil {
+			return err
+		}
+		if file == "-" {
+			_, err := s.app.Stdout.Write(b)
 			return err
 		}
 		if info, err := os.Stat(file); err == nil && info.IsDir() {

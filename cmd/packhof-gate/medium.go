@@ -135,11 +135,11 @@ func bundleOf(s *bundle.Sealed) (bundleAt, error) {
 		if err := sayable(path); err != nil {
 			return b, err
 		}
-		mark, err := markOf(path)
+		info, err := os.Stat(path)
 		if err != nil {
 			return b, err
 		}
-		b.volumes = append(b.volumes, volumeAt{path: path, mark: mark})
+		b.volumes = append(b.volumes, volumeAt{path: path, mark: markOf(path, info)})
 	}
 	return b, nil
 }
@@ -151,8 +151,13 @@ func (s *site) volumesAt(names []string, manifest string) (f found, err error) {
 	if err != nil {
 		return f, err
 	}
+	return on.volumesOf(names, manifest)
+}
+
+// volumesOf are those of the one bundle that lies there.
+func (on lying) volumesOf(names []string, manifest string) (f found, err error) {
 	f.damaged, f.locked = on.damaged, on.locked
-	meant := slices.DeleteFunc(on.bundles, func(b bundleAt) bool { return manifest != "" && b.manifest != manifest })
+	meant := slices.DeleteFunc(slices.Clone(on.bundles), func(b bundleAt) bool { return manifest != "" && b.manifest != manifest })
 	switch len(meant) {
 	case 0:
 		return f, noBundle(names, on)
@@ -196,16 +201,12 @@ func severalBundles(names []string, bundles []bundleAt) error {
 }
 
 // markOf tells a file from another one of its name on another medium.
-func markOf(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
+func markOf(path string, info fs.FileInfo) string {
 	mark := fmt.Sprintf("%s %d %d", path, info.Size(), info.ModTime().UnixNano())
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		mark += fmt.Sprintf(" %d %d", stat.Dev, stat.Ino)
 	}
-	return mark, nil
+	return mark
 }
 
 // bundleIn finds the first volume of the one bundle that a path means, as

@@ -105,25 +105,32 @@ func (r *reception) await(pending []*receiver) error {
 	}
 	ticker := time.NewTicker(mediumEvery)
 	defer ticker.Stop()
+	places := watch{names: passOver(r.names)}
 	for {
 		select {
 		case <-r.command.Context().Done():
 			return context.Cause(r.command.Context())
 		case <-ticker.C:
 		}
-		if len(pending) == 0 {
-			on, err := r.site.bundlesAt(r.names)
-			if err != nil && !isPassing(err) || len(on.bundles) > 0 {
-				return err
-			}
+		if !places.changed() {
+			continue
+		}
+		on, err := r.site.bundlesAt(r.names)
+		if err != nil && !isPassing(err) || err == nil && len(pending) == 0 && len(on.bundles) > 0 {
+			return err
+		}
+		if err != nil && !isNothing(err) || slices.ContainsFunc(on.damaged, isUnreadable) {
+			places.again() // it may be a medium that is read with difficulty
 		}
 		for _, one := range pending {
-			if there, err := one.hasMore(); err != nil || there {
+			if there, err := one.hasMore(on, err); err != nil || there {
 				return err
 			}
 		}
 	}
 }
+
+func isUnreadable(err error) bool { return cli.CodeOf(err) == "volume/unreadable" }
 
 // failure is what is wrong with what was taken in.
 func (r *reception) failure() error {
