@@ -102,17 +102,28 @@ func (s *Sealed) CameEncrypted(path string) bool {
 
 // unlock gives the plaintext of an encrypted volume.
 func (o Opener) unlock(f io.ReaderAt, size int64, name string) (io.ReaderAt, int64, error) {
+	length, err := agefile.Look(f, size)
+	var damaged *agefile.DamagedError
+	if errors.As(err, &damaged) {
+		return nil, 0, streamDamaged(name, damaged)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read %s: %w", name, err)
+	}
 	identities, err := o.identities(name)
+	var locked *problem.Problem
+	if errors.As(err, &locked) && locked.Code() == codeEncrypted {
+		return nil, 0, locked.With(cutOff(length)...)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
 	plain, err := agefile.Open(f, size, identities...)
 	var others *agefile.ForOthersError
-	var damaged *agefile.DamagedError
 	switch {
 	case errors.As(err, &others):
 		return nil, 0, problem.New(codeForOthers, "%s is encrypted for others", name).
-			With(fmt.Sprintf("recipients:  %d", others.Recipients)).
+			With(fmt.Sprintf("recipients:  %d", others.Recipients)).With(cutOff(length)...).
 			Hint("have it exported for this gate; if it was, its header is damaged: copy it from its original again")
 	case errors.As(err, &damaged):
 		return nil, 0, streamDamaged(name, damaged)
@@ -120,6 +131,15 @@ func (o Opener) unlock(f io.ReaderAt, size int64, name string) (io.ReaderAt, int
 		return nil, 0, fmt.Errorf("read %s: %w", name, err)
 	}
 	return &unlocked{plain, name}, plain.Size(), nil
+}
+
+// cutOff says of a stream that cannot be opened here that it is no whole volume,
+// where its length shows that.
+func cutOff(plain int64) []string {
+	if plain > 0 && plain%blockSize == 0 {
+		return nil
+	}
+	return []string{"found:  a length that no volume has: it was cut off, or is something else"}
 }
 
 // unlocked is the plaintext of an encrypted volume, whose errors name it.

@@ -406,3 +406,41 @@ func TestReadBackOfAnEncryptedVolume(t *testing.T) {
 	}
 	assertEmpty(t, dir)
 }
+
+// TestDamageSeenWithoutAnIdentity: a file that cannot be whole is not merely
+// locked, whoever looks at it.
+func TestDamageSeenWithoutAnIdentity(t *testing.T) {
+	f := spreadBundle(t, 70_000)
+	dir := t.TempDir()
+	path := writtenSet(t, f, encryptedSet(t, f, nil, newIdentity(t)), dir)[0].Path
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		b    []byte
+		code string
+		cut  bool
+	}{
+		"whole":            {whole, "volume/encrypted", false},
+		"cut in a piece":   {whole[:len(whole)-100], "volume/encrypted", true},
+		"cut in a header":  {whole[:60], "volume/damaged", false},
+		"header of nobody": {bytes.Replace(whole, []byte("-> X25519 "), []byte("-> X25519\n"), 1), "volume/damaged", false},
+	} {
+		if err := os.WriteFile(path, c.b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for who, o := range map[string]bundle.Opener{"nobody": {}, "another": bundle.OpenerWith(newIdentity(t))} {
+			code := c.code
+			if who == "another" && code == "volume/encrypted" {
+				code = "volume/other-recipient"
+			}
+			_, err := o.OpenFile(path)
+			var p interface{ Evidence() []string }
+			says := errors.As(err, &p) && strings.Contains(strings.Join(p.Evidence(), "\n"), "a length that no volume has")
+			if codeOf(err) != code || says != c.cut {
+				t.Errorf("%s, opened by %s: %v, want %s", name, who, err, code)
+			}
+		}
+	}
+}

@@ -20,24 +20,28 @@ func (v *volume) checkLayout(m *Manifest) error {
 		return err
 	}
 	sortHead(&v.head)
-	want := append(v.head.entries(), headEntry{nameVolume, make([]byte, v.byName[nameVolume].size)}, headEntry{nameLayout, []byte(ociLayout)}, headEntry{nameIndex, index})
+	plan, _ := v.entry(nameVolume) // readInfo has read it
 	var list []expected
-	for _, e := range want {
+	for _, e := range v.head.entries() {
 		list = append(list, expected{e.name, int64(len(e.data))})
 	}
+	derived := []headEntry{{nameLayout, []byte(ociLayout)}, {nameIndex, index}}
+	list = append(list, expected{nameVolume, plan.size}, expected{nameLayout, int64(len(ociLayout))}, expected{nameIndex, int64(len(index))})
+	small := len(list)
 	for _, e := range entriesOf(m, info) {
 		list = append(list, expected{e.Entry, e.Length})
 	}
 	if err := v.checkOrder(list); err != nil {
 		return err
 	}
-	for _, e := range want[len(want)-2:] {
-		got, err := v.read(v.byName[e.name])
+	for i, e := range derived {
+		at := v.entries[small-len(derived)+i]
+		got, err := v.read(at)
 		if err != nil {
 			return err
 		}
 		if string(got) != string(e.data) {
-			return &DamagedError{Volume: v.name, Entry: e.name, Offset: v.byName[e.name].offset, What: "it is not what follows from the manifest",
+			return &DamagedError{Volume: v.name, Entry: e.name, Offset: at.offset, What: "it is not what follows from the manifest",
 				Want: digestOf(e.data).String(), Got: digestOf(got).String()}
 		}
 	}
@@ -46,7 +50,7 @@ func (v *volume) checkLayout(m *Manifest) error {
 }
 
 func (v *volume) readInfo(m *Manifest) (*VolumeInfo, error) {
-	e, ok := v.byName[nameVolume]
+	e, ok := v.entry(nameVolume)
 	if !ok {
 		return nil, &DamagedError{Volume: v.name, Offset: v.size, What: "the entry " + nameVolume + " is missing", Want: nameVolume, Got: "nothing"}
 	}

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/packhof/packhof/internal/cas"
-	"github.com/packhof/packhof/internal/problem"
 )
 
 // WriteOptions says how a volume is written to a medium.
@@ -98,7 +97,7 @@ func (p *VolumePlan) stands(ctx context.Context, path string, opts WriteOptions)
 		return false, nil // what is wrong with the folder, writing tells
 	}
 	if !info.Mode().IsRegular() {
-		return false, problem.New("medium/taken", "%s is there and is no file", path).Hint("remove it, or write to another folder with --to")
+		return false, taken("%s is there and is no file", path)
 	}
 	if info.Size() != p.size {
 		return false, nil

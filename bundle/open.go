@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/packhof/packhof/internal/problem"
 )
@@ -34,7 +35,6 @@ type volume struct {
 	// onMedium is the size of the file; size is that of the volume in it.
 	onMedium int64
 	entries  []entry
-	byName   map[string]entry
 	head     Head        // as it stands in this volume
 	info     *VolumeInfo // nil until its manifest has been vouched for
 	found    error       // what is wrong with it as a file, when its head could be read all the same
@@ -46,19 +46,30 @@ func OpenFile(path string) (*Sealed, error) { return Opener{}.OpenFile(path) }
 // Open is OpenFile for something that is already open and in the clear; name is
 // for messages.
 func Open(r io.ReaderAt, size int64, name string) (*Sealed, error) {
-	v := &volume{name: name, size: size, onMedium: size, byName: map[string]entry{}}
+	v := &volume{name: name, size: size, onMedium: size}
 	v.file = &named{r, v}
 	v.entries, v.found = listEntries(v.file, size, name)
 	if len(v.entries) == 0 || v.entries[0].name != nameManifest {
 		return nil, notABundle(name, v)
 	}
-	for _, e := range v.entries {
-		v.byName[e.name] = e
-	}
 	if err := v.readHead(); err != nil {
 		return nil, err
 	}
-	return &Sealed{name: name, volumes: []*volume{v}, head: v.head}, v.found
+	head := v.head
+	head.Signatures = slices.Clone(head.Signatures) // others come to these
+	return &Sealed{name: name, volumes: []*volume{v}, head: head}, v.found
+}
+
+// entry is the one of this name.
+func (v *volume) entry(name string) (entry, bool) {
+	if last := len(v.entries) - 1; last >= 0 && v.entries[last].name == name {
+		return v.entries[last], true
+	}
+	i := slices.IndexFunc(v.entries, func(e entry) bool { return e.name == name })
+	if i < 0 {
+		return entry{}, false
+	}
+	return v.entries[i], true
 }
 
 func notABundle(name string, v *volume) error {

@@ -3,9 +3,12 @@ package bundle_test
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
@@ -169,4 +172,33 @@ func signatureValue(t *testing.T, file []byte) []byte {
 		t.Fatalf("%s has no signature", file)
 	}
 	return value
+}
+
+// TestRivals: volumes that claim one place and list other bytes are told apart
+// from copies, without reading content.
+func TestRivals(t *testing.T) {
+	f := spreadBundle(t, 40_000)
+	dir := t.TempDir()
+	paths := written(t, f, dir, bundle.SetOptions{Limits: []int64{base(t, f) + 15_000}})
+	for name, of := range map[string]string{"a-copy.tar": paths[0], "forged.tar": paths[0], "z-copy.tar": paths[1]} {
+		b, err := os.ReadFile(of)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	forgePiece(t, filepath.Join(dir, "forged.tar"))
+	found, err := bundle.Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][][]string{{{filepath.Join(dir, "a-copy.tar"), paths[0]}, {filepath.Join(dir, "forged.tar")}}}
+	if diff := cmp.Diff(want, found.Bundles[0].Rivals()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := found.Bundles[0].Close(); err != nil {
+		t.Error(err)
+	}
 }

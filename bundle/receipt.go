@@ -204,14 +204,14 @@ func inStream(n int64) bool { return n >= 1 && n <= 1<<31 }
 func validatePieces(pieces []Piece) error {
 	for i, p := range pieces {
 		if p.Blob.IsZero() || p.Offset < 0 || p.Length < 0 || p.Length > maxBlobSize-p.Offset {
-			return fmt.Errorf("has bytes %d and %d more of a blob", p.Offset, p.Length)
+			return fmt.Errorf("has as its piece %d, of the blob %s, %d bytes from byte %d on", i+1, p.Blob, p.Length, p.Offset)
 		}
 		if i == 0 {
 			continue
 		}
 		last := pieces[i-1]
 		if c := last.Blob.Compare(p.Blob); c > 0 || c == 0 && (p.Offset < last.Offset+last.Length || p.Offset == last.Offset) {
-			return fmt.Errorf("does not list pieces in order, each once")
+			return fmt.Errorf("does not list pieces in order, each once: its piece %d, %d bytes from byte %d on of the blob %s", i+1, p.Length, p.Offset, p.Blob)
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/packhof/packhof/internal/agefile"
 	"github.com/packhof/packhof/internal/problem"
@@ -72,14 +71,18 @@ func (s *Sealed) checkWholeSets() error {
 // missingOf lists, for each set of which not all volumes are here, the numbers
 // of the others. The layout of the volumes has been checked.
 func missingOf(volumes []*volume) map[Digest][]int {
-	missing := map[Digest][]int{}
+	here, counts := map[Digest]map[int]bool{}, map[Digest]int{}
 	for _, v := range volumes {
-		if _, done := missing[v.info.Set]; done {
-			continue
+		if here[v.info.Set] == nil {
+			here[v.info.Set] = map[int]bool{}
 		}
-		for n := 1; n <= v.info.Count; n++ {
-			if !slices.ContainsFunc(volumes, func(o *volume) bool { return o.info.Set == v.info.Set && o.info.Number == n }) {
-				missing[v.info.Set] = append(missing[v.info.Set], n)
+		here[v.info.Set][v.info.Number], counts[v.info.Set] = true, v.info.Count
+	}
+	missing := map[Digest][]int{}
+	for set, count := range counts {
+		for n := 1; n <= count; n++ {
+			if !here[set][n] {
+				missing[set] = append(missing[set], n)
 			}
 		}
 	}

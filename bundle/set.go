@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/packhof/packhof/internal/agefile"
 	"github.com/packhof/packhof/internal/cas"
@@ -55,9 +56,10 @@ func (o Opener) Find(paths ...string) (_ *Found, err error) {
 
 type finder struct {
 	opener     Opener
-	opened     []*Sealed // every volume alone
 	bundles    []*Sealed
 	place      map[Digest]int // of a manifest in bundles
+	met        map[linked]bool
+	kept       keeper
 	signatures [][]byte
 	damaged    []error
 	locked     []error
@@ -66,7 +68,7 @@ type finder struct {
 // add puts a volume to the others of its bundle as soon as it is met: a folder
 // may hold thousands, and their heads are large and the same.
 func (f *finder) add(v *Sealed) error {
-	f.opened = append(f.opened, v)
+	f.kept.share(v.volumes[0])
 	digest := v.head.Digest()
 	i, known := f.place[digest]
 	if !known {
@@ -77,19 +79,41 @@ func (f *finder) add(v *Sealed) error {
 		f.bundles = append(f.bundles, v)
 		return nil
 	}
-	joined, err := f.bundles[i].Join(v)
-	if err == nil {
-		f.bundles[i] = joined
+	if err := f.bundles[i].joins(v); err != nil {
+		return errors.Join(err, v.Close())
 	}
-	return err
+	f.bundles[i].take(v)
+	return nil
 }
 
 func (f *finder) close() error {
 	var errs []error
-	for _, v := range f.opened {
-		errs = append(errs, v.Close())
+	for _, b := range f.bundles {
+		errs = append(errs, b.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// linked is a file that has several names.
+type linked struct{ device, inode uint64 }
+
+// again tells that a file was met under another name already: to read it once
+// more would show nothing, and keep much. Only where a file has several names
+// can its number be relied on.
+func (f *finder) again(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || stat.Nlink < 2 {
+		return false
+	}
+	file := linked{uint64(stat.Dev), stat.Ino}
+	if f.met[file] {
+		return true
+	}
+	if f.met == nil {
+		f.met = map[linked]bool{}
+	}
+	f.met[file] = true
+	return false
 }
 
 func (f *finder) look(path string) error {
@@ -99,6 +123,9 @@ func (f *finder) look(path string) error {
 	}
 	if info.IsDir() {
 		return f.folder(path)
+	}
+	if f.again(info) {
+		return f.beside(path)
 	}
 	s, err := f.opener.OpenFile(path)
 	if s == nil {
@@ -175,23 +202,31 @@ func (f *finder) folder(dir string) error {
 		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), cas.PartialSuffix) {
 			continue
 		}
-		begins, err := beginsAsVolume(path)
-		if err != nil {
-			f.damaged = append(f.damaged, err)
-		}
-		if !begins {
+		if info, err := e.Info(); err == nil && f.again(info) {
 			continue
 		}
-		s, err := f.opener.OpenFile(path)
-		if s == nil {
-			f.turnedAway(err)
-			continue
-		}
-		if err := f.add(s); err != nil {
+		if err := f.volume(path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// volume looks at a file of a folder, which may be a volume.
+func (f *finder) volume(path string) error {
+	begins, err := beginsAsVolume(path)
+	if err != nil {
+		f.damaged = append(f.damaged, err)
+	}
+	if !begins {
+		return nil
+	}
+	s, err := f.opener.OpenFile(path)
+	if s == nil {
+		f.turnedAway(err)
+		return nil
+	}
+	return f.add(s)
 }
 
 // turnedAway keeps why a file of a folder could not be opened.
@@ -266,24 +301,46 @@ func (f *finder) found() *Found {
 // union of their signatures. Both stay open until the result is closed. What of
 // their heads is the same, and large, they share from then on.
 func (s *Sealed) Join(other *Sealed) (*Sealed, error) {
+	if err := s.joins(other); err != nil {
+		return nil, err
+	}
+	joined := &Sealed{name: s.name, head: s.head, volumes: slices.Clone(s.volumes), spare: slices.Clone(s.spare)}
+	joined.head.Signatures = slices.Clone(s.head.Signatures)
+	joined.take(other)
+	return joined, nil
+}
+
+// joins tells whether the volumes of two Sealed can be put together.
+func (s *Sealed) joins(other *Sealed) error {
 	if s.head.Digest() != other.head.Digest() {
-		return nil, problem.New("volume/foreign", "%s belongs to another bundle than %s", other.name, s.name).
+		return problem.New("volume/foreign", "%s belongs to another bundle than %s", other.name, s.name).
 			With("want:  "+s.head.Digest().String(), "got:   "+other.head.Digest().String())
 	}
 	if !sameTrust(&s.head, &other.head) {
-		return nil, problem.New("volume/head-differs", "%s and %s are volumes of one bundle and bring different trust documents", s.name, other.name).
+		return problem.New("volume/head-differs", "%s and %s are volumes of one bundle and bring different trust documents", s.name, other.name).
 			Hint("leave out the one that is not from the exporter")
 	}
+	return nil
+}
+
+// take puts the volumes of another Sealed to these, which belong to nobody else.
+func (s *Sealed) take(other *Sealed) {
 	other.shareHead(&s.head)
-	joined := &Sealed{name: s.name, head: s.head, volumes: slices.Concat(s.volumes, other.volumes), spare: slices.Clone(s.spare)}
-	joined.head.Signatures = slices.Clone(s.head.Signatures)
+	if len(s.volumes) > 0 { // their signatures are as they came, and stay so
+		first := s.volumes[0].head.Signatures
+		for _, v := range other.volumes {
+			if slices.EqualFunc(v.head.Signatures, first, func(a, b Signature) bool { return a.Key == b.Key && bytes.Equal(a.Bytes, b.Bytes) }) {
+				v.head.Signatures = first
+			}
+		}
+	}
+	s.volumes = append(s.volumes, other.volumes...)
 	for _, sig := range other.head.Signatures {
-		joined.addSignature(sig)
+		s.addSignature(sig)
 	}
 	for _, sig := range other.spare {
-		joined.keepSpare(sig)
+		s.keepSpare(sig)
 	}
-	return joined, nil
 }
 
 // shareHead lets go of a manifest and trust documents that are the same as
@@ -415,9 +472,31 @@ func (b *Bundle) MissingVolumes() []int {
 // Volumes lists the volumes of a bundle that are here, in the order of their
 // numbers; a Sealed that is not verified yet knows none.
 func (b *Bundle) Volumes() []VolumeState {
+	return statesOf(b.sealed.volumes, b.manifest, func(v *volume) (*VolumeInfo, error) { return v.info, nil })
+}
+
+// VolumesUnsafe is the same of volumes that nobody has vouched for, or that are
+// damaged: as they say of themselves, as far as that can be read.
+func (s *Sealed) VolumesUnsafe() []VolumeState {
+	m, err := parseManifest(s.head.Manifest)
+	if err != nil {
+		return nil
+	}
+	return statesOf(s.volumes, m, func(v *volume) (*VolumeInfo, error) { return v.readInfo(m) })
+}
+
+func statesOf(volumes []*volume, m *Manifest, infoOf func(*volume) (*VolumeInfo, error)) []VolumeState {
 	var list []VolumeState
-	for _, v := range b.sealed.volumes {
-		list = append(list, VolumeState{Name: v.name, Set: v.info.Set, Number: v.info.Number, Count: v.info.Count, Size: v.onMedium, Complete: v.info.isComplete(b.manifest)})
+	complete := map[Digest]bool{}
+	for _, v := range volumes {
+		info, err := infoOf(v)
+		if err != nil {
+			continue
+		}
+		if _, known := complete[info.Set]; !known {
+			complete[info.Set] = info.isComplete(m)
+		}
+		list = append(list, VolumeState{Name: v.name, Path: v.path, Set: info.Set, Number: info.Number, Count: info.Count, Size: v.onMedium, Complete: complete[info.Set]})
 	}
 	slices.SortStableFunc(list, func(a, b VolumeState) int {
 		return cmp.Or(a.Set.Compare(b.Set), cmp.Compare(a.Number, b.Number))
@@ -428,6 +507,7 @@ func (b *Bundle) Volumes() []VolumeState {
 // VolumeState is a volume and its place in its set.
 type VolumeState struct {
 	Name     string `json:"name"`
+	Path     string `json:"-"` // as it was named or found
 	Set      Digest `json:"set"`
 	Number   int    `json:"number"`
 	Count    int    `json:"count"`

@@ -73,7 +73,7 @@ func (p *SetPlan) CheckRoom(dir string, only []int) error {
 	return p.checkRoom(realMedium{}, dir, numbers)
 }
 
-// checkRoom holds one plan at a time: each has all segments.
+// checkRoom plans no volume that is not begun already: each has all segments.
 func (p *SetPlan) checkRoom(m medium, dir string, numbers []int) error {
 	r, err := m.room(dir)
 	if err != nil {
@@ -81,18 +81,18 @@ func (p *SetPlan) checkRoom(m medium, dir string, numbers []int) error {
 	}
 	var need int64
 	for _, n := range numbers {
-		v, err := p.Volume(n)
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(dir, v.FileName())
-		if err := r.checkFile(path, v.Size()); err != nil {
+		path, size := filepath.Join(dir, p.fileName(n, p.complete)), p.VolumeSize(n)
+		if err := r.checkFile(path, size); err != nil {
 			return err
 		}
 		if err := p.CheckTarget(path); err != nil {
 			return err
 		}
-		need += v.missing(path)
+		missing, err := p.missing(n, path, size)
+		if err != nil {
+			return err
+		}
+		need += missing
 	}
 	return r.checkSpace(dir, need)
 }
@@ -113,27 +113,30 @@ func (p *SetPlan) Numbers(only []int) ([]int, error) {
 	return only, nil
 }
 
-// missing is how many bytes of the volume are not at its place yet: an earlier
-// export may have written it, or begun to.
-func (p *VolumePlan) missing(path string) int64 {
-	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == p.Size() {
-		return 0
+// missing is how many bytes of a volume of this size are not at its place yet:
+// an earlier export may have written it, or begun to.
+func (p *SetPlan) missing(number int, path string, size int64) (int64, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == size {
+		return 0, nil
 	}
 	u := unfinished{path: path}
 	info, err := os.Lstat(u.partial())
 	if err != nil {
-		return p.Size()
+		return size, nil
 	}
-	return p.Size() - u.remembered(p, info.Size()).Position
+	v, err := p.Volume(number)
+	if err != nil {
+		return 0, err
+	}
+	return size - u.remembered(v, info.Size()).Position, nil
 }
 
 // Paths are where the volumes of the set would lie in dir; names of encrypted
 // ones as VolumePlan.FileName has them before they are written.
 func (p *SetPlan) Paths(dir string) []string {
 	paths := make([]string, p.Count())
-	complete := p.IsComplete()
 	for i := range paths {
-		paths[i] = filepath.Join(dir, p.fileName(i+1, complete))
+		paths[i] = filepath.Join(dir, p.fileName(i+1, p.complete))
 	}
 	return paths
 }
@@ -165,6 +168,11 @@ const (
 	makeRoom  = "remove it, or write to another folder with --to"
 )
 
+// taken says that something else stands where a volume would.
+func taken(format string, args ...any) error {
+	return problem.New(codeTaken, format, args...).Hint(makeRoom)
+}
+
 // CheckTarget refuses to replace what is no volume of the set: of another set of
 // this bundle, since somebody may have carried it away already or need it beside
 // its siblings; of another bundle, which is a *TakenError; anything else. A
@@ -178,11 +186,11 @@ func (p *SetPlan) CheckTarget(path string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return problem.New(codeTaken, "%s is there and is no file", path).Hint(makeRoom)
+		return taken("%s is there and is no file", path)
 	}
 	there, err := OpenFile(path)
 	if there == nil {
-		return problem.New(codeTaken, "%s is there and is no bundle: %w", path, err).Hint(makeRoom)
+		return taken("%s is there and is no bundle: %w", path, err)
 	}
 	digest, set := there.head.Digest(), there.setUnsafe(p.manifest)
 	if err := there.Close(); err != nil {

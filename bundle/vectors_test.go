@@ -102,8 +102,8 @@ func (v vector) judge(t *testing.T, err error) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	if code := v.head["code"]; code != "" && codeOf(err) != code {
-		t.Errorf("code %s, want %s: %v", codeOf(err), code, err)
+	if code := v.head["code"]; code == "" || codeOf(err) != code {
+		t.Errorf("code %s, want %q: %v", codeOf(err), code, err)
 	}
 	if says := v.head["says"]; says != "" && !strings.Contains(err.Error(), says) {
 		t.Errorf("it says %q, want %q in it", err, says)

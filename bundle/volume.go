@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -112,15 +113,14 @@ func (v *VolumeInfo) fileName(m *Manifest, complete bool) string {
 	return name + ".tar"
 }
 
-// own lists the segments of this one volume.
+// own are the segments of this one volume: those of a set are in the order of
+// its volumes.
 func (v *VolumeInfo) own() []Segment {
-	var own []Segment
-	for _, s := range v.Segments {
-		if s.Volume == v.Number {
-			own = append(own, s)
-		}
+	begin := func(number int) int {
+		at, _ := slices.BinarySearchFunc(v.Segments, number, func(s Segment, n int) int { return cmp.Compare(s.Volume, n) })
+		return at
 	}
-	return own
+	return v.Segments[begin(v.Number):begin(v.Number+1)]
 }
 
 // parseVolume parses volume.json and holds it against the manifest: it may say

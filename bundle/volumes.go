@@ -31,13 +31,20 @@ func (l located) end() int64 { return l.offset + l.entry.size }
 func contentOf(volumes []*volume, m *Manifest) volumeContent {
 	c := volumeContent{}
 	for _, v := range volumes {
-		for _, e := range entriesOf(m, v.info) {
+		list := entriesOf(m, v.info)
+		blobs := v.entries[len(v.entries)-1-len(list):] // the last one is SHA256SUMS
+		for i, e := range list {
 			s := c[e.Blob]
 			if s == nil {
 				s = &pieced{size: e.blob.Size}
 				c[e.Blob] = s
 			}
-			s.pieces = append(s.pieces, located{v, v.byName[e.Entry], e.Offset})
+			piece := located{v, blobs[i], e.Offset}
+			if e.whole() && len(s.pieces) == 1 && s.pieces[0].entry.size == s.size {
+				s.pieces[0] = piece // metadata stands in every volume: one is enough
+				continue
+			}
+			s.pieces = append(s.pieces, piece)
 		}
 	}
 	for _, s := range c {

@@ -320,4 +320,10 @@ func TestSetsOfSomeContent(t *testing.T) {
 	if _, err := bundle.PlanSet(f.Head, bundle.SetOptions{Only: []bundle.Piece{{Blob: cas.DigestOf(nil), Length: 1}}}); codeOf(err) != "want/foreign" {
 		t.Errorf("foreign content: %v", err)
 	}
+	for _, odd := range []bundle.Piece{{Blob: d, Offset: 100, Length: 512}, {Blob: d, Length: 100}, {Blob: d, Offset: 512}, {Blob: d, Offset: 1024, Length: 40_000 - 1025}} {
+		_, err := bundle.PlanSet(f.Head, bundle.SetOptions{Only: []bundle.Piece{{Blob: d, Length: 1024}, odd}})
+		if codeOf(err) != "want/odd-piece" || !strings.Contains(err.Error(), fmt.Sprintf("%s, %d bytes from byte %d on", d, odd.Length, odd.Offset)) {
+			t.Errorf("%+v: %v", odd, err)
+		}
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/packhof/packhof/internal/agefile"
@@ -40,15 +42,11 @@ func (e plannedEntry) whole() bool { return e.Length == e.blob.Size }
 
 // Volume plans one volume of the set, the first being number 1.
 func (p *SetPlan) Volume(number int) (*VolumePlan, error) {
-	info := p.info.numbered(number)
-	volumeJSON, err := encodeCanonical(info)
-	if err != nil {
-		return nil, err
-	}
-	v := &VolumePlan{manifest: p.manifest, info: info, blobs: entriesOf(p.manifest, info), recipients: p.recipients}
+	v := &VolumePlan{manifest: p.manifest, info: p.info.numbered(number), blobs: p.entriesOf(number), recipients: p.recipients}
+	volumeJSON := slices.Concat(p.around[0], strconv.AppendInt(nil, int64(number), 10), p.around[1])
 	v.head = append(append(p.head.entries(), headEntry{nameVolume, volumeJSON}), p.derived...)
-	v.size = v.length()
-	v.onMedium, v.name = p.onMedium(v.size), p.fileName(number, info.isComplete(p.manifest))
+	v.size = p.length(number, v.blobs)
+	v.onMedium, v.name = p.onMedium(v.size), p.fileName(number, p.complete)
 	if limit := p.limit(number); limit > 0 && v.size > limit {
 		return nil, fmt.Errorf("volume %d was planned with %d bytes, and at most %d were asked for", number, v.size, limit)
 	}
@@ -58,8 +56,12 @@ func (p *SetPlan) Volume(number int) (*VolumePlan, error) {
 // entriesOf lists the blobs of a volume in their order: metadata, then the
 // volume's own segments.
 func entriesOf(m *Manifest, info *VolumeInfo) []plannedEntry {
+	return entriesBehind(metadataOf(m, info.Number), m, info)
+}
+
+func entriesBehind(metadata []Blob, m *Manifest, info *VolumeInfo) []plannedEntry {
 	var list []plannedEntry
-	for _, b := range metadataOf(m, info.Number) {
+	for _, b := range metadata {
 		list = append(list, plannedEntry{Segment{Volume: info.Number, Blob: b.Digest, Length: b.Size, Entry: entryName(b.Digest)}, b})
 	}
 	for _, s := range info.own() {
@@ -69,16 +71,37 @@ func entriesOf(m *Manifest, info *VolumeInfo) []plannedEntry {
 	return list
 }
 
-func (p *VolumePlan) length() int64 {
+// entriesOf is the same for a volume that is planned.
+func (p *SetPlan) entriesOf(number int) []plannedEntry {
+	return entriesBehind(p.metadata[min(number, 2)-1], p.manifest, p.info.numbered(number))
+}
+
+// VolumeSize is the length of the file of volume number in bytes.
+func (p *SetPlan) VolumeSize(number int) int64 {
+	return p.onMedium(p.length(number, p.entriesOf(number)))
+}
+
+// length is how long volume number is in the clear, with these blobs.
+func (p *SetPlan) length(number int, blobs []plannedEntry) int64 {
+	var small []expected
+	for _, e := range append(p.head.entries(), p.derived...) {
+		small = append(small, expected{e.name, int64(len(e.data))})
+	}
+	volumeJSON := len(p.around[0]) + len(strconv.Itoa(number)) + len(p.around[1])
+	return lengthOf(append(small, expected{nameVolume, int64(volumeJSON)}), blobs)
+}
+
+// lengthOf is how long a volume with these entries is.
+func lengthOf(small []expected, blobs []plannedEntry) int64 {
 	var total, sums int64
 	add := func(name string, size int64) {
 		total += entrySpan(size)
 		sums += int64(len(sumLine(Digest{}, name)))
 	}
-	for _, e := range p.head {
-		add(e.name, int64(len(e.data)))
+	for _, e := range small {
+		add(e.name, e.size)
 	}
-	for _, e := range p.blobs {
+	for _, e := range blobs {
 		add(e.Entry, e.Length)
 	}
 	return total + entrySpan(sums) + endSize

@@ -84,13 +84,11 @@ func (e *Exporter) foresee(ctx context.Context, l *Lock, dir string, d *DryRun) 
 		return err
 	}
 	d.Bytes, d.Complete = 0, set.IsComplete()
+	paths := set.Paths(dir)
 	for _, n := range numbers {
-		v, err := set.Volume(n)
-		if err != nil {
-			return err
-		}
-		d.Volumes = append(d.Volumes, bundle.Written{Path: filepath.Join(dir, v.FileName()), Size: v.Size()})
-		d.Bytes += v.Size()
+		v := bundle.Written{Path: paths[n-1], Size: set.VolumeSize(n)}
+		d.Volumes = append(d.Volumes, v)
+		d.Bytes += v.Size
 	}
 	d.Path = d.Volumes[0].Path
 	return nil

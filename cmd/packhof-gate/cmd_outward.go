@@ -29,7 +29,8 @@ key that enrol.json names. Outside,  packhof export --since FILE  sends only
 what is not here yet. A bundle that was blocked or rejected, or that nobody has
 decided on, is listed too: its content is here all the same. The receipt names
 bundles by channel, serial and digest; what was decided on them, their content
-and names of people are not in it. In a folder the file is named after the gate.`,
+and names of people are not in it. In a folder the file is named after the
+gate; - is standard output.`,
 		Example: `  packhof-gate receipt /media/usb/receipt.json`,
 		Args:    cli.Needs("the file to write"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -46,7 +47,7 @@ func newWant(s *site) *cobra.Command {
 		Short: "Write what is lacking of a bundle, to be carried back out",
 		Long: `Write the want list of a case: which bytes of its bundle are not here.
 Outside,  packhof resend --want FILE  writes a set with just these. In a folder
-the file is named after the bundle.`,
+the file is named after the bundle; - is standard output.`,
 		Example: `  packhof-gate want 7 /media/usb/want.json`,
 		Args:    cli.Needs("the number of the case", "the file to write"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -77,12 +78,16 @@ type outward struct {
 	about            func(ctx context.Context, api *client, b []byte) (string, error) // a line for people; may be nil
 }
 
-// writeOutward asks the gate for a document and writes it; into a folder under
-// a name that says what it is.
+// writeOutward asks the gate for a document and writes it: to standard output,
+// or into a folder under a name that says what it is.
 func (s *site) writeOutward(ctx context.Context, o outward, file string) error {
 	return s.with(ctx, func(api *client) error {
 		var b []byte
 		if _, err := api.call(ctx, o.method, o.resource, nil, &b); err != nil {
+			return err
+		}
+		if file == "-" {
+			_, err := s.app.Stdout.Write(b)
 			return err
 		}
 		if info, err := os.Stat(file); err == nil && info.IsDir() {

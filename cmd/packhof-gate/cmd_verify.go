@@ -64,9 +64,13 @@ func runVerify(s *site, c *cobra.Command, name string) error {
 				doc.Others = append(doc.Others, *proven)
 			}
 		}
-		if failed = append(failed, found.damaged...); len(failed) > 0 {
-			return firstOf(failed)
+		if len(failed) > 0 || doc.incomplete() != nil {
+			failed = append(failed, found.damaged...)
 		}
+		if len(failed) > 0 {
+			return problem.Besides(problem.Some(failed), missing(doc.absent(), doc.Volume.Count)...)
+		}
+		s.warn(found.damaged)
 		if err := s.app.Print("GateVerification", doc, func(w io.Writer) { doc.table(w, s) }); err != nil || isFile(name) {
 			return err
 		}
@@ -82,12 +86,12 @@ func isFile(name string) bool {
 
 // incomplete says which volumes are not here.
 func (d *verificationDocument) incomplete() error {
-	missing := d.absent()
-	if d.Lacking == 0 || len(missing) == 0 {
+	gone := d.absent()
+	if d.Lacking == 0 || len(gone) == 0 {
 		return nil
 	}
-	return problem.New("volume/not-complete", "the bundle is not whole: %s", absent(missing, d.Volume.Count)).
-		With("missing volumes:  "+numbers(missing), fmt.Sprintf("volumes in all:   %d", d.Volume.Count)).
+	return problem.New("volume/not-complete", "the bundle is not whole: %s", absent(gone, d.Volume.Count)).
+		With(missing(gone, d.Volume.Count)...).
 		Hint("verify the folder that has all of them, or a volume alone by its name")
 }
 

@@ -135,11 +135,11 @@ func bundleOf(s *bundle.Sealed) (bundleAt, error) {
 		if err := sayable(path); err != nil {
 			return b, err
 		}
-		mark, err := markOf(path)
+		info, err := os.Stat(path)
 		if err != nil {
 			return b, err
 		}
-		b.volumes = append(b.volumes, volumeAt{path: path, mark: mark})
+		b.volumes = append(b.volumes, volumeAt{path: path, mark: markOf(path, info)})
 	}
 	return b, nil
 }
@@ -151,8 +151,13 @@ func (s *site) volumesAt(names []string, manifest string) (f found, err error) {
 	if err != nil {
 		return f, err
 	}
+	return on.volumesOf(names, manifest)
+}
+
+// volumesOf are those of the one bundle that lies there.
+func (on lying) volumesOf(names []string, manifest string) (f found, err error) {
 	f.damaged, f.locked = on.damaged, on.locked
-	meant := slices.DeleteFunc(on.bundles, func(b bundleAt) bool { return manifest != "" && b.manifest != manifest })
+	meant := slices.DeleteFunc(slices.Clone(on.bundles), func(b bundleAt) bool { return manifest != "" && b.manifest != manifest })
 	switch len(meant) {
 	case 0:
 		return f, noBundle(names, on)
@@ -166,7 +171,7 @@ func (s *site) volumesAt(names []string, manifest string) (f found, err error) {
 // noBundle says that nothing lies there that can be taken in, or why not.
 func noBundle(names []string, on lying) error {
 	if all := slices.Concat(on.damaged, on.locked); len(all) > 0 {
-		return firstOf(all)
+		return problem.Some(all)
 	}
 	return nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file that ends in .tar or .age, or the folder that it lies in")}
 }
@@ -186,39 +191,22 @@ func passOver(names []string) []string {
 	return rest
 }
 
-// maxNamed is how many of many files a message names.
-const maxNamed = 10
-
-// firstOf joins the first of many errors, and says how many more there are.
-func firstOf(all []error) error {
-	if len(all) <= maxNamed {
-		return errors.Join(all...)
-	}
-	return errors.Join(append(slices.Clone(all[:maxNamed]), fmt.Errorf("and %d more", len(all)-maxNamed))...)
-}
-
 func severalBundles(names []string, bundles []bundleAt) error {
 	p := problem.New("receive/several", "%s holds %d bundles", strings.Join(names, ", "), len(bundles)).Hint("name the files of one of them")
-	for _, b := range bundles[:min(len(bundles), maxNamed)] {
-		p = p.With("found:  " + b.name)
+	var lines []string
+	for _, b := range bundles {
+		lines = append(lines, "found:  "+b.name)
 	}
-	if more := len(bundles) - maxNamed; more > 0 {
-		p = p.With(fmt.Sprintf("and %d more", more))
-	}
-	return p
+	return p.With(problem.SomeOf(lines)...)
 }
 
 // markOf tells a file from another one of its name on another medium.
-func markOf(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
+func markOf(path string, info fs.FileInfo) string {
 	mark := fmt.Sprintf("%s %d %d", path, info.Size(), info.ModTime().UnixNano())
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		mark += fmt.Sprintf(" %d %d", stat.Dev, stat.Ino)
 	}
-	return mark, nil
+	return mark
 }
 
 // bundleIn finds the first volume of the one bundle that a path means, as

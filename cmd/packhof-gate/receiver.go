@@ -21,6 +21,7 @@ type receiver struct {
 	name   string          // for people
 	done   map[string]bool // volumes that need no second look, by place and state of the file; false for those that failed
 
+	choice  choice          // among volumes that claim the same place
 	damaged []error         // what was wrong with volumes, when nobody waits for others
 	wrong   map[string]bool // sets of volumes, each sound, whose pieces put together were wrong
 	last    *gate.Case
@@ -38,7 +39,7 @@ func (r *receiver) result(others []error) error {
 		return r.failure
 	}
 	if bad := append(slices.Clone(r.damaged), others...); len(bad) > 0 {
-		return firstOf(bad)
+		return problem.Besides(problem.Some(bad), missing(r.lacks.Volumes, r.lacks.Of)...)
 	}
 	return r.incomplete()
 }
@@ -58,12 +59,22 @@ func (r *receiver) incomplete() error {
 			Hint("packhof-gate want %d FILE", r.last.ID)
 	}
 	p := problem.New("receive/incomplete", "the bundle is not whole yet: %s", absent(r.lacks.Volumes, r.lacks.Of)).
-		With("missing volumes:  "+numbers(r.lacks.Volumes), fmt.Sprintf("volumes in all:   %d", r.lacks.Of), fmt.Sprintf("lacking:          %d bytes", r.lacks.Bytes)).
+		With(missing(r.lacks.Volumes, r.lacks.Of)...).With(fmt.Sprintf("lacking:          %d bytes", r.lacks.Bytes)).
 		Hint("packhof-gate receive  with the medium that has it; what came so far stays")
-	for _, err := range r.locked[:min(len(r.locked), maxNamed)] {
-		p = p.With("for others:  " + err.Error())
+	var others []string
+	for _, err := range r.locked {
+		others = append(others, "for others:  "+err.Error())
 	}
-	return p
+	return p.With(problem.SomeOf(others)...)
+}
+
+// missing is the evidence of volumes of a set that are not here, if there are
+// any.
+func missing(volumes []int, of int) []string {
+	if len(volumes) == 0 {
+		return nil
+	}
+	return []string{"missing volumes:  " + numbers(volumes), fmt.Sprintf("volumes in all:   %d", of)}
 }
 
 // numbers writes the numbers of volumes in a way that needs no language.
@@ -89,10 +100,12 @@ func (r *receiver) pass() error {
 	}
 	r.locked = found.locked
 	for i := 0; i < len(found.volumes) && !r.whole; i++ {
-		if _, seen := r.done[found.volumes[i].mark]; seen {
+		mark := found.volumes[i].mark
+		_, seen := r.done[mark]
+		if _, out := r.choice.aside[mark]; seen || out {
 			continue
 		}
-		again, err := r.take(found.volumes[i], len(found.volumes) > 1)
+		again, err := r.take(found.volumes[i], found.volumes)
 		if err != nil {
 			return err
 		}
@@ -100,27 +113,32 @@ func (r *receiver) pass() error {
 			i = -1
 		}
 	}
+	if r.whole {
+		r.strangers()
+	}
 	return nil
 }
 
 // codePiecesWrong says that volumes which are each sound make a wrong blob.
 const codePiecesWrong = "volume/pieces-wrong"
 
-// take has the gate receive one volume, the only one here or one of several.
-// again tells that it begins anew.
-func (r *receiver) take(v volumeAt, several bool) (again bool, err error) {
+// take has the gate receive one volume, of those that are there. again tells that
+// it begins anew.
+func (r *receiver) take(v volumeAt, there []volumeAt) (again bool, err error) {
 	received, err := r.site.work(r.command, r.api, "cases", pathBody{v.path})
 	r.done[v.mark] = err == nil
 	if received != nil {
 		r.last = received
 	}
 	switch {
-	case err != nil && !isPassing(err) && !(several && isOfVolume(err)):
+	case err != nil && !isPassing(err) && !(len(there) > 1 && isOfVolume(err)):
 		return false, err
+	case r.chooses(err, there):
+		return true, nil
 	case err != nil && r.wait && cli.CodeOf(err) == codePiecesWrong:
 		return true, r.anew(err)
 	case err != nil && r.wait: // a sound copy of it may come, or the rest of it
-		r.warn([]error{err})
+		r.site.warn([]error{err})
 	case err != nil:
 		r.damaged = append(r.damaged, err)
 	case received.Lacks == nil:
@@ -140,7 +158,7 @@ func (r *receiver) anew(failure error) error {
 		return failure
 	}
 	r.wrong[together] = true
-	r.warn([]error{failure})
+	r.site.warn([]error{failure})
 	fmt.Fprintln(r.site.app.Stderr, r.site.say("all volumes are taken in once more"))
 	clear(r.done)
 	return nil
@@ -166,16 +184,22 @@ func isOfVolume(err error) bool {
 	return group == "volume" || group == "format" || group == "signing"
 }
 
-// hasMore tells whether there is something new at the named places.
-func (r *receiver) hasMore() (bool, error) {
-	found, err := r.site.volumesAt(r.names, r.bundle)
+// hasMore tells whether there is something new among what lies at the named
+// places, or failure if nothing does.
+func (r *receiver) hasMore(on lying, failure error) (bool, error) {
+	var found found
+	err := failure
+	if err == nil {
+		found, err = on.volumesOf(r.names, r.bundle)
+	}
 	if err != nil && !isPassing(err) {
 		return false, err
 	}
 	r.forgetFailed(found.volumes)
 	return slices.ContainsFunc(found.volumes, func(v volumeAt) bool {
 		_, seen := r.done[v.mark]
-		return !seen
+		_, out := r.choice.aside[v.mark]
+		return !seen && !out
 	}), nil
 }
 

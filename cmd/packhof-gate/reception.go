@@ -84,7 +84,7 @@ func (r *reception) pass() (pending []*receiver) {
 		case !one.hasEnded():
 			pending = append(pending, one)
 		case one.failure != nil && r.wait && len(r.receivers) > 1: // the others may take long
-			r.warn([]error{fmt.Errorf("%s: %w", one.name, one.failure)})
+			r.site.warn([]error{fmt.Errorf("%s: %w", one.name, one.failure)})
 		}
 	}
 	return pending
@@ -104,51 +104,67 @@ func (r *reception) await(pending []*receiver) error {
 	}
 	ticker := time.NewTicker(mediumEvery)
 	defer ticker.Stop()
+	places := watch{names: passOver(r.names)}
 	for {
 		select {
 		case <-r.command.Context().Done():
 			return context.Cause(r.command.Context())
 		case <-ticker.C:
 		}
-		if len(pending) == 0 {
-			on, err := r.site.bundlesAt(r.names)
-			if err != nil && !isPassing(err) || len(on.bundles) > 0 {
-				return err
-			}
+		if !places.changed() {
+			continue
+		}
+		on, err := r.site.bundlesAt(r.names)
+		if err != nil && !isPassing(err) || err == nil && len(pending) == 0 && len(on.bundles) > 0 {
+			return err
+		}
+		if err != nil && !isNothing(err) || slices.ContainsFunc(on.damaged, isUnreadable) {
+			places.again() // it may be a medium that is read with difficulty
 		}
 		for _, one := range pending {
-			if there, err := one.hasMore(); err != nil || there {
+			if there, err := one.hasMore(on, err); err != nil || there {
 				return err
 			}
 		}
 	}
 }
+
+func isUnreadable(err error) bool { return cli.CodeOf(err) == "volume/unreadable" }
 
 // failure is what is wrong with what was taken in.
 func (r *reception) failure() error {
 	if len(r.receivers) == 1 {
 		one := r.receivers[0]
 		if one.whole {
-			r.warn(r.damaged)
+			r.site.warn(slices.Concat(one.damaged, r.damaged))
 		}
 		return one.result(r.damaged)
 	}
 	s := &severalError{site: r.site, of: len(r.receivers)}
 	for _, one := range r.receivers {
 		s.add(one.name, one.result(nil))
+		if one.whole {
+			r.site.warn(one.damaged)
+		}
+	}
+	if len(s.failed) == 0 { // what cannot be read is no part of what was taken in
+		r.site.warn(r.damaged)
+		return nil
 	}
 	for _, err := range r.damaged {
 		s.add("", err)
 	}
-	if len(s.failed) == 0 {
-		return nil
-	}
 	return s
 }
 
-func (r *reception) warn(all []error) {
-	for _, err := range all[:min(len(all), maxNamed)] {
-		fmt.Fprintln(r.site.app.Stderr, r.site.say("warning: {what}", "what", err.Error()))
+// warn tells of files that could not be used, and were not needed.
+func (s *site) warn(all []error) {
+	for i, err := range all {
+		if i == problem.MostNamed {
+			fmt.Fprintln(s.app.Stderr, s.say("warning: {n} more files like that", "n", len(all)-i))
+			return
+		}
+		fmt.Fprintln(s.app.Stderr, s.say("warning: {what}", "what", cli.Clean(err.Error())))
 	}
 }
 
@@ -232,7 +248,7 @@ func (s *severalError) Code() string { return cli.CodeOf(s.worst()) }
 // Evidence says of each what is wrong with it.
 func (s *severalError) Evidence() []string {
 	var lines []string
-	for _, f := range s.failed[:min(len(s.failed), maxNamed)] {
+	for _, f := range s.failed[:min(len(s.failed), problem.MostNamed)] {
 		code := cli.CodeOf(f.err)
 		line := cmp.Or(s.site.words.Meaning(code), f.err.Error()) + "  (" + code + ")"
 		if f.name != "" {
@@ -243,7 +259,7 @@ func (s *severalError) Evidence() []string {
 			lines = append(lines, "  "+detail)
 		}
 	}
-	if more := len(s.failed) - maxNamed; more > 0 {
+	if more := len(s.failed) - problem.MostNamed; more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return lines

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json/v2"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -242,5 +243,75 @@ func TestARowThatCannotBeRight(t *testing.T) {
 	l.must("reject", "1", "--as", "anna", "--yes", "--review", "", "--reason", "broken")
 	if o := l.must("list"); strings.Contains(o.Stdout, "unreadable") || !strings.Contains(o.Stdout, "1     rejected") {
 		t.Errorf("after the rejection:\n%s", o.Stdout)
+	}
+}
+
+// TestForgedVolumeBesideTheGoodOne: pieces with fitting sums are not known as
+// forged alone. Where the good volume lies beside the forged one, whatever their
+// order, the bundle is taken in and the stranger named; two such pairs as well.
+func TestForgedVolumeBesideTheGoodOne(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.Write("notes/large.bin", string(testkit.Bytes("large", 100<<10)))
+	l.mustPackhof("plan")
+	l.mustPackhof("export", "--no-scan", "--to", "medium", "--volume-size", "64KiB")
+	const first, second = "medium/plant-1-000001.v0001.tar", "medium/plant-1-000001.v0002.tar"
+	for name, forged := range map[string]map[string]string{
+		"before it": {"medium/0.tar": first},
+		"behind it": {"medium/z.tar": first},
+		"two":       {"medium/0.tar": first, "medium/z.tar": second},
+		"two ahead": {"medium/0.tar": first, "medium/1.tar": second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := l.clone(t)
+			for place, of := range forged {
+				l.Write(place, forgePiece(t, l.Read(of)))
+			}
+			o := l.must("receive", "medium")
+			if got := l.state("1"); got != gate.Awaiting {
+				t.Errorf("%s\n%s", got, o.Stderr)
+			}
+			if named := strings.Contains(o.Stderr, "warning: 0.tar was left out: "); named != (forged["medium/0.tar"] != "") {
+				t.Errorf("the stranger is named: %v\n%s", named, o.Stderr)
+			}
+		})
+	}
+}
+
+// TestStrangersOnAMedium: what cannot be read does not make a bundle any worse
+// that is whole without it, for verify and for receive; where volumes are
+// missing, both are said. Of thousands a few are named.
+func TestStrangersOnAMedium(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.Write("notes/large.bin", string(testkit.Bytes("large", 100<<10)))
+	l.mustPackhof("plan")
+	l.mustPackhof("export", "--no-scan", "--to", "medium", "--volume-size", "64KiB")
+	const second, third = "medium/plant-1-000001.v0002.tar", "medium/plant-1-000001.v0003.tar"
+	l.Write("medium/torn.tar", l.Read(second)[:512+100])
+
+	half := l.clone(t)
+	half.Remove(third)
+	for _, command := range []string{"verify", "receive"} {
+		o := half.run(command, "medium")
+		if o.Exit != 11 || !strings.Contains(o.Stderr, "torn.tar is not a bundle") || !strings.Contains(o.Stderr, "missing volumes:  3\n  volumes in all:   3\n") {
+			t.Errorf("%s of a half: exit %d\n%s", command, o.Exit, o.Stderr)
+		}
+	}
+	half.FlipInTar(second, "index.json", "notes_1", "notes_2")
+	half.Remove("medium/torn.tar")
+	if o := half.run("verify", "medium"); o.Exit != 11 || !strings.Contains(o.Stderr, "v0002.tar is damaged") || !strings.Contains(o.Stderr, "missing volumes:  2, 3\n") {
+		t.Errorf("verify of a half that is damaged: exit %d\n%s", o.Exit, o.Stderr)
+	}
+
+	for i := range 300 {
+		l.Write(fmt.Sprintf("medium/%04d.age", i), "age-encryption.org/v1\ngarbage")
+	}
+	for _, command := range []string{"verify", "receive"} {
+		o := l.must(command, "medium")
+		if strings.Count(o.Stderr, ".age is damaged") != problem.MostNamed || !strings.Contains(o.Stderr, "warning: 291 more files like that") {
+			t.Errorf("%s of all\n%s", command, o.Stderr)
+		}
 	}
 }

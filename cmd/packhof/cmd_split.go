@@ -121,7 +121,7 @@ func runReship(p *project, ctx context.Context, paths []string, o reshipOptions)
 	}
 	doc := reshipDocument{Manifest: set.Manifest(), Set: set.ID(), Complete: set.IsComplete(), DryRun: o.dryRun}
 	if o.dryRun {
-		doc.Volumes, err = plannedVolumes(set, o.to)
+		doc.Volumes = plannedVolumes(set, o.to)
 	} else {
 		progress := p.app.Progress()
 		doc.Volumes, err = set.WriteTo(ctx, o.to, content, bundle.SetWriteOptions{NoReadback: o.noReadback, Begin: shown{progress}.volume})
@@ -194,27 +194,26 @@ func bundleAt(opener bundle.Opener, paths []string) (sealed *bundle.Sealed, dama
 	if err != nil {
 		return nil, nil, err
 	}
-	damage = errors.Join(found.Damaged[:min(len(found.Damaged), maxNamed)]...)
+	damage = problem.Some(found.Damaged)
 	switch {
 	case len(found.Bundles) == 1:
 		return found.Bundles[0], damage, nil
 	case len(found.Bundles) == 0 && damage != nil:
 		return nil, nil, damage
 	case len(found.Bundles) == 0 && len(found.Locked) > 0:
-		return nil, nil, errors.Join(found.Locked[:min(len(found.Locked), maxNamed)]...)
+		return nil, nil, problem.Some(found.Locked)
 	case len(found.Bundles) == 0:
 		return nil, nil, problem.New("volume/none", "there is no bundle in %s", strings.Join(paths, ", ")).
 			Hint("a bundle is a file such as plant-7-000042.tar, written by  packhof export")
 	}
 	p := problem.New("volume/several", "there are %d bundles in %s", len(found.Bundles), strings.Join(paths, ", ")).Hint("name the volumes of one of them")
+	var names []string
 	var closed []error
-	for i, s := range found.Bundles {
-		if i < maxNamed {
-			p = p.With("found:  " + s.Name())
-		}
+	for _, s := range found.Bundles {
+		names = append(names, "found:  "+s.Name())
 		closed = append(closed, s.Close())
 	}
-	return nil, nil, errors.Join(append([]error{p}, closed...)...)
+	return nil, nil, errors.Join(p.With(problem.SomeOf(names)...), errors.Join(closed...))
 }
 
 // damageOf is what is wrong with the volumes as files. Somebody who only looks at
@@ -226,26 +225,19 @@ func damageOf(opener bundle.Opener, s *bundle.Sealed) error {
 		if again != nil {
 			err = errors.Join(err, again.Close())
 		}
-		if err != nil && len(damage) < maxNamed {
+		if err != nil {
 			damage = append(damage, err)
 		}
 	}
-	return errors.Join(damage...)
+	return problem.Some(damage)
 }
 
-// maxNamed is how many of many things a message names.
-const maxNamed = 10
-
-func plannedVolumes(set *bundle.SetPlan, dir string) ([]bundle.Written, error) {
+func plannedVolumes(set *bundle.SetPlan, dir string) []bundle.Written {
 	volumes := []bundle.Written{}
 	for i, path := range set.Paths(dir) {
-		plan, err := set.Volume(i + 1)
-		if err != nil {
-			return nil, err
-		}
-		volumes = append(volumes, bundle.Written{Path: path, Size: plan.Size()})
+		volumes = append(volumes, bundle.Written{Path: path, Size: set.VolumeSize(i + 1)})
 	}
-	return volumes, nil
+	return volumes
 }
 
 func (d reshipDocument) table(w io.Writer) {

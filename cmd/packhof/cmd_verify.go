@@ -40,7 +40,8 @@ volumes are opened with --identity; they are for the gate, so that few people
 outside should have such a key.
 
 EXIT STATUS
-   0  genuine, and every byte is the right one
+   0  genuine, and every byte is the right one; files in the folder that cannot
+      be read are warned of when no volume is missing
    3  that holds for what is here, and volumes are missing
   10  not genuine
   11  damaged
@@ -140,7 +141,7 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 	}
 	b, err := p.genuine(sealed, folder)
 	if err != nil {
-		return err
+		return alsoMissing(err, setsOf(sealed.VolumesUnsafe()))
 	}
 	m := b.Manifest()
 	progress := p.app.Progress()
@@ -148,10 +149,15 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 	err = b.CheckOn(c.Context(), o.jobs, item.Advance)
 	item.Done(err)
 	progress.Close()
-	if err = errors.Join(err, damage); err != nil {
-		return err
-	}
 	doc := verification(b, paths[0])
+	switch {
+	case err != nil:
+		return alsoMissing(errors.Join(err, damage), doc.Sets)
+	case damage != nil && doc.incomplete() != nil: // it may be one of those that are missing
+		return alsoMissing(damage, doc.Sets)
+	case damage != nil:
+		p.warn("beside the bundle, and no part of what makes it whole: "+damage.Error(), nil)
+	}
 	if err := p.app.Print("Verification", doc, doc.table); err != nil || isOneFile(paths) {
 		return err
 	}
@@ -172,13 +178,28 @@ func (d verifyDocument) incomplete() error {
 	if d.Lacking == 0 || len(d.Missing) == 0 {
 		return nil
 	}
-	p := problem.New("volume/not-complete", "the bundle is not whole: volumes of it are missing")
-	for _, s := range d.Sets {
+	p := problem.New("volume/not-complete", "the bundle is not whole: volumes of it are missing").With(missingOf(d.Sets)...)
+	return p.Hint("name the missing volumes as well, or the folder that all of them are in")
+}
+
+// missingOf names the volumes that are missing, set by set.
+func missingOf(sets []setState) []string {
+	var lines []string
+	for _, s := range sets {
 		if len(s.Missing) > 0 {
-			p = p.With(fmt.Sprintf("missing:  %s of %d of the set %s", bundle.NumbersText(s.Missing), s.Count, s.Set.Short()))
+			lines = append(lines, fmt.Sprintf("missing:  %s of %d of the set %s", bundle.NumbersText(s.Missing), s.Count, s.Set.Short()))
 		}
 	}
-	return p.Hint("name the missing volumes as well, or the folder that all of them are in")
+	return problem.SomeOf(lines)
+}
+
+// alsoMissing has damage say which volumes are missing besides.
+func alsoMissing(err error, sets []setState) error {
+	missing := missingOf(sets)
+	if cli.ExitOf(err) != cli.ExitDamaged || len(missing) == 0 {
+		return err
+	}
+	return problem.Besides(err, missing...)
 }
 
 // lacking is how many bytes of the bundle are in none of the volumes here.

@@ -42,7 +42,15 @@ func bundleFailures() []failure {
 		bad("a byte of a header", func(l *lab) {
 			l.Write(bundleFile, strings.Replace(l.Read(bundleFile), "oci-layout\x00", "oci-layouu\x00", 1))
 		}, 11, "volume/damaged"),
-		{name: "verify: beside it one that is cut off in its head", given: headless, run: []string{"verify", "medium"}, exit: 11, code: "volume/not-a-bundle"},
+		{name: "verify: one is damaged, and one is missing", given: halfThen(func(l *lab) {
+			l.FlipInTar("medium/plant-1-000001.v0002.tar", "index.json", "notes_1", "notes_2")
+		}), run: []string{"verify", "medium"}, exit: 11, code: "volume/damaged"},
+		{name: "verify: one is damaged in a blob, and one is missing", given: halfThen(func(l *lab) {
+			l.FlipInTar("medium/plant-1-000001.v0002.tar", "blobs/sha256/", "0123456789abcdef", "0123456789abcdeF")
+		}), run: []string{"verify", "medium"}, exit: 11, code: "volume/damaged"},
+		{name: "verify: one is cut off in its head, and one is missing", given: halfThen(func(l *lab) {
+			l.Truncate("medium/plant-1-000001.v0002.tar", 512+100)
+		}), run: []string{"verify", "medium"}, exit: 11, code: "volume/not-a-bundle"},
 		{name: "join: beside it one that is cut off in its head", given: headless, run: []string{"join", "--to", "notes", "medium"}, exit: 11, code: "volume/not-a-bundle"},
 		{name: "split: beside it one that is cut off in its head", given: headless, run: []string{"split", "--volume-size", "1MiB", "--to", "notes", "medium"}, exit: 11, code: "volume/not-a-bundle"},
 		{name: "inspect: beside it one that is cut off in its head", given: headless, run: []string{"inspect", "medium"}, exit: 11, code: "volume/not-a-bundle"},
@@ -68,6 +76,18 @@ func bundleFailures() []failure {
 		{name: "inspect: a trust root that is not there", given: func(l *lab) { l.exported() }, run: []string{"inspect", "--trust", "nowhere", bundleFile}, exit: 1, code: "trust/missing"},
 		{name: "inspect: a trust root that is none", given: exportedThen(with("trust/root-2.json", "{}")), run: []string{"inspect", bundleFile}, exit: 10, code: "signing/bad-root"},
 		{name: "inspect: no tar", given: exportedThen(with(bundleFile, "hello")), run: []string{"inspect", bundleFile}, exit: 11, code: "volume/not-a-bundle"},
+	}
+}
+
+// halfThen gives a lab with a bundle in volumes on its medium of which the last
+// one is missing, and lets then spoil it.
+func halfThen(then func(*lab)) func(*lab) {
+	return func(l *lab) {
+		l.Write("notes/numbers.txt", strings.Repeat("0123456789abcdef", 10_000))
+		l.mustRun("plan")
+		l.mustRun("export", "--no-scan", "--to", "medium", "--volume-size", "64KiB")
+		l.Remove("medium/plant-1-000001.v0003.tar")
+		then(l)
 	}
 }
 

@@ -376,3 +376,38 @@ func run(t *testing.T, dir, program string, args ...string) []byte {
 	}
 	return out
 }
+
+// TestLook tells without an identity what can be told: how long the plaintext
+// is, and that a header or a length is none.
+func TestLook(t *testing.T) {
+	key := identity(t)
+	for _, n := range []int{0, 1, 65535, 65536, 65537, 131072, 200_000} {
+		b := encrypted(t, pattern(n), key.Recipient())
+		if got, err := agefile.Look(bytes.NewReader(b), int64(len(b))); err != nil || got != int64(n) {
+			t.Errorf("%d bytes: %d, %v", n, got, err)
+		}
+	}
+	b := encrypted(t, pattern(65536+100), key.Recipient())
+	damaged := 0
+	for n := range int64(len(b)) {
+		if n > 2000 && n < 65_000 {
+			continue // within the first piece
+		}
+		plain, err := agefile.Look(bytes.NewReader(b[:n]), n)
+		var wrong *agefile.DamagedError
+		switch {
+		case errors.As(err, &wrong):
+			damaged++
+		case err != nil || plain >= 65536+100:
+			t.Fatalf("cut at %d: %d bytes, %v", n, plain, err)
+		}
+	}
+	if head := len(b) - 65536 - 100 - 2*16; damaged != head+16+16 { // within the first seal, and within the next
+		t.Errorf("%d cuts are seen as damage, of %d bytes of header", damaged, head)
+	}
+	b[len("age-encryption.org/v1\n-> ")] = '\n'
+	var wrong *agefile.DamagedError
+	if _, err := agefile.Look(bytes.NewReader(b), int64(len(b))); !errors.As(err, &wrong) {
+		t.Errorf("a header in no form: %v", err)
+	}
+}

@@ -31,6 +31,37 @@ type Reader struct {
 	first int64 // byte of the stream at which its first chunk begins
 }
 
+// Look tells, without any identity, how long the plaintext of a stream of size
+// bytes is if nothing of it is missing. A header that is in no form, or a length
+// that no stream has, is a *DamagedError.
+func Look(r io.ReaderAt, size int64) (plain int64, err error) {
+	header, _, err := readHeader(r, size)
+	if err != nil {
+		return 0, err
+	}
+	_, err = age.DecryptHeader(header, nobody{})
+	var others *age.NoIdentityMatchError
+	if !errors.As(err, &others) {
+		return 0, &DamagedError{0, notWritten}
+	}
+	first := int64(len(header)) + nonceSize
+	pieces := (size - first + chunkSize + chunkSeal - 1) / (chunkSize + chunkSeal)
+	if size < first+chunkSeal {
+		return 0, &DamagedError{size, "it ends before its first piece"}
+	}
+	if last := size - lastChunk(first, size); last < chunkSeal || last == chunkSeal && pieces > 1 {
+		return 0, &DamagedError{lastChunk(first, size), "it ends within a piece"}
+	}
+	return size - first - pieces*chunkSeal, nil
+}
+
+// nobody is an identity that fits nothing.
+type nobody struct{}
+
+func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
+
+const notWritten = "its header is not the one that was written"
+
 // Open opens a stream of size bytes with the first identity that fits. It reads
 // the header and the last chunk, which says where the stream ends. Errors:
 // *DamagedError, *ForOthersError where no identity fits, or what the source
@@ -53,7 +84,7 @@ func Open(r io.ReaderAt, size int64, identities ...*Identity) (*Reader, error) {
 		return nil, &ForOthersError{stanzas}
 	}
 	if err != nil {
-		return nil, &DamagedError{0, "its header is not the one that was written"}
+		return nil, &DamagedError{0, notWritten}
 	}
 	first := int64(len(header)) + nonceSize
 	plain, length, err := age.DecryptReaderAt(source{r}, size, age.NewInjectedFileKeyIdentity(fileKey))

@@ -167,6 +167,7 @@ func bundleEntries() []Entry {
 		{"serial/not-sealed", ExitUsage, "A serial was never sealed, so it cannot be sent again.", "packhof export"},
 		{"serial/lock-lost", ExitFailed, "The store has lost what a serial was made of.", "bring its packhof.lock back from version control, and run  packhof export"},
 		{"want/foreign", ExitUsage, "A want list asks for what is not in the bundle.", "have the gate write a new one:  packhof-gate want CASE FILE"},
+		{"want/odd-piece", ExitUsage, "A want list asks for a piece that no volume can have: it does not begin or end where a block does.", "packhof-gate want CASE FILE  writes the list again"},
 		{"bundle/bad-pack", ExitDamaged, "A pack of small files and its index contradict each other.", "have the bundle exported again"},
 		{"bundle/incomplete-graph", ExitDamaged, "Something that an artifact needs is not in the bundle.", "have the bundle exported again"},
 		{"bundle/stray-blob", ExitDamaged, "A blob of the bundle belongs to no artifact.", "have the bundle exported again"},

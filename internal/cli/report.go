@@ -70,14 +70,15 @@ func clean(s string) string {
 	return printable(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
 }
 
-// printable replaces what could act on a terminal.
+// printable replaces what could act on a terminal. A line feed, which a name may
+// have, is written as in Go.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) {
 			return r
 		}
 		return '?'
-	}, strings.ToValidUTF8(s, "?"))
+	}, strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "\n", `\n`))
 }
 
 // Clean is clean for whoever prints text that an artifact controls.

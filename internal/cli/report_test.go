@@ -182,8 +182,8 @@ func TestClean(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	Table(&out, [][]string{{"NAME", "SIZE", "FROM"}, {"größe", "1 B", ""}, {}, {"x", "", "evil\x1b[2J\u202e"}, {"only"}})
-	want := "NAME   SIZE  FROM\ngröße  1 B\n\nx            evil?[2J?\nonly\n"
+	Table(&out, [][]string{{"NAME", "SIZE", "FROM"}, {"größe", "1 B", ""}, {}, {"x", "", "evil\x1b[2J\u202e"}, {"only"}, {"two\nlines", "2 B"}})
+	want := "NAME        SIZE  FROM\ngröße       1 B\n\nx                 evil?[2J?\nonly\ntwo\\nlines  2 B\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
