@@ -65,7 +65,7 @@ func readVector(t *testing.T, file string) vector {
 			continue
 		}
 		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-		if !ok || !slices.Contains([]string{"threat", "expect", "code", "says", "with"}, key) {
+		if !ok || !slices.Contains([]string{"threat", "expect", "code", "says", "with", "identity"}, key) {
 			t.Fatalf("the line %q of its header", line)
 		}
 		v.head[key] = value
@@ -80,6 +80,9 @@ func readVector(t *testing.T, file string) vector {
 // where the vector names one.
 func (v vector) check(t *testing.T, f *forger) error {
 	t.Helper()
+	if v.isEncrypted() {
+		return v.checkFile(t, f)
+	}
 	volume := f.forge(t, v.steps)
 	name, together := v.head["with"]
 	if !together {
@@ -118,6 +121,8 @@ func verdictOf(err error) []string {
 	var signed *signing.Error
 	var untrusted *signing.UntrustedError
 	switch code := codeOf(err); {
+	case code == "volume/encrypted", code == "volume/other-recipient":
+		return []string{"locked"}
 	case errors.As(err, &signed), errors.As(err, &untrusted), strings.HasPrefix(code, "bundle/"):
 		return []string{"untrusted"}
 	case strings.Contains(err.Error(), "more than the"):
@@ -140,6 +145,7 @@ func verdictOf(err error) []string {
 type forger struct {
 	good  *testkit.Forged
 	two   *twoVolumes
+	keys  keys
 	other map[string]*testkit.Forged // bundles to take entries from
 }
 
@@ -169,7 +175,7 @@ func (f *forger) start(t *testing.T, name string) []byte {
 
 func newForger(t *testing.T) *forger {
 	t.Helper()
-	f := &forger{good: testkit.Forge(t, nil), two: newTwoVolumes(t), other: map[string]*testkit.Forged{}}
+	f := &forger{good: testkit.Forge(t, nil), two: newTwoVolumes(t), keys: newKeys(t), other: map[string]*testkit.Forged{}}
 	f.other["other"] = testkit.Forge(t, func(m *bundle.Manifest) { m.Note = "another" })
 	stranger, err := testkit.NewSigner("stranger")
 	if err != nil {
@@ -289,6 +295,9 @@ func (w *work) do(step string) error {
 		return nil
 	case "cut", "grow", "grow-zeros", "concatenate":
 		return w.end(verb, rest)
+	}
+	if known, err := w.seal(verb, rest); known {
+		return err
 	}
 	i, err := w.find(target)
 	if err != nil {

@@ -99,29 +99,37 @@ func checkRefs(bom *cyclonedx.BOM) error {
 
 // Count counts what a document says.
 func Count(bom *cyclonedx.BOM) Report {
+	report := reportOf(bom)
+	each(bom.Components, report.count)
+	return report
+}
+
+// reportOf is what a document says of itself, before its components are counted.
+func reportOf(bom *cyclonedx.BOM) Report {
 	report := Report{SpecVersion: bom.SpecVersion.String(), Serial: bom.SerialNumber, Licences: map[string]int{}}
 	if bom.Metadata != nil {
 		report.Timestamp = bom.Metadata.Timestamp
 		report.Tools = tools(bom.Metadata.Tools)
 	}
-	each(bom.Components, func(c *cyclonedx.Component) {
-		report.Components++
-		switch c.Type {
-		case cyclonedx.ComponentTypeFile:
-			report.Files++
-		case cyclonedx.ComponentTypeOS:
-		default:
-			report.Packages++
-			names := licences(c)
-			if len(names) == 0 {
-				report.Unlicensed++
-			}
-			for name := range names {
-				report.Licences[name]++
-			}
-		}
-	})
 	return report
+}
+
+func (r *Report) count(c *cyclonedx.Component) {
+	r.Components++
+	switch c.Type {
+	case cyclonedx.ComponentTypeFile:
+		r.Files++
+	case cyclonedx.ComponentTypeOS:
+	default:
+		r.Packages++
+		names := licences(c)
+		if len(names) == 0 {
+			r.Unlicensed++
+		}
+		for name := range names {
+			r.Licences[name]++
+		}
+	}
 }
 
 func each(components *[]cyclonedx.Component, visit func(*cyclonedx.Component)) {

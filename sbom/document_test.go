@@ -238,8 +238,12 @@ func FuzzCheck(f *testing.F) {
 	f.Add(document(f))
 	f.Add([]byte(`{"bomFormat":"CycloneDX","specVersion":"1.6","metadata":{"component":{"type":"file","name":"x"}}}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		if bom, err := sbom.Read(doc); err == nil {
-			sbom.Count(bom)
+		bom, err := sbom.Read(doc)
+		_, skimmed, skimErr := sbom.Skim(opened(string(doc)))
+		if (err == nil) != (skimErr == nil) || codeOf(err) != codeOf(skimErr) {
+			t.Errorf("Read says %v, Skim %v", err, skimErr)
+		} else if err == nil && !cmp.Equal(sbom.Count(bom), skimmed) {
+			t.Errorf("Skim counts %+v", skimmed)
 		}
 		report, err := sbom.Check(doc, expected())
 		if err != nil {

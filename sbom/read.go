@@ -18,7 +18,7 @@ func Read(doc []byte) (*cyclonedx.BOM, error) {
 	if len(doc) > MaxDocument {
 		return nil, tooLarge("%d bytes, more than the %d allowed", len(doc), MaxDocument)
 	}
-	if err := survey(doc); err != nil {
+	if err := survey(&source{reader: bytes.NewReader(doc), part: MaxDocument}); err != nil {
 		return nil, err
 	}
 	var bom cyclonedx.BOM
@@ -33,8 +33,8 @@ func Read(doc []byte) (*cyclonedx.BOM, error) {
 
 // survey walks over the tokens of a document before anything is built of
 // them, so that a small hostile text cannot become a large structure.
-func survey(doc []byte) error {
-	s := surveyor{dec: jsontext.NewDecoder(bytes.NewReader(doc))}
+func survey(doc *source) error {
+	s := surveyor{source: doc, dec: jsontext.NewDecoder(doc)}
 	for {
 		token, err := s.dec.ReadToken()
 		if errors.Is(err, io.EOF) {
@@ -50,6 +50,7 @@ func survey(doc []byte) error {
 }
 
 type surveyor struct {
+	source     *source
 	dec        *jsontext.Decoder
 	levels     []level
 	values     int
@@ -66,6 +67,9 @@ type level struct {
 }
 
 func (s *surveyor) see(token jsontext.Token) error {
+	if err := s.measure(); err != nil {
+		return err
+	}
 	switch token.Kind() {
 	case jsontext.KindEndObject, jsontext.KindEndArray:
 		s.levels = s.levels[:len(s.levels)-1]
@@ -98,6 +102,19 @@ func (s *surveyor) see(token jsontext.Token) error {
 			list = parent.name
 		}
 		return s.open(level{list: list})
+	}
+	return nil
+}
+
+// measure ends a part that is too large while it is read: names are kept as
+// long as their object is open.
+func (s *surveyor) measure() error {
+	at := s.dec.InputOffset()
+	if at-s.source.mark > s.source.part {
+		return tooLarge("a part of more than %d bytes", s.source.part)
+	}
+	if n := len(s.levels); n <= 1 || n == 2 && !s.levels[1].object {
+		s.source.mark = at
 	}
 	return nil
 }

@@ -276,7 +276,7 @@ func receiving(name string, given func(*lab), exit int, code string, cases int) 
 }
 
 func receiveFailures() []failure {
-	return slices.Concat(mediumFailures(), trustFailures(), freshnessFailures(), policyFailures())
+	return slices.Concat(mediumFailures(), encryptedFailures(), trustFailures(), freshnessFailures(), policyFailures())
 }
 
 // mediumFailures are bundles that are damaged, or none.

@@ -66,7 +66,7 @@ func TestManyArtifacts(t *testing.T) {
 	const most = 320 << 20
 	l := many(t)
 	served := l.serve()
-	c := l.loggedIn(served, "anna")
+	c := newPatient(l.loggedIn(served, "anna"))
 	paths := []string{"/cases/1", "/api/v1/cases/1/review", "/api/v1/cases/1/plan", "/api/v1/cases/1/findings"}
 	answered := make([]int, len(paths))
 	var mu sync.Mutex
@@ -74,20 +74,12 @@ func TestManyArtifacts(t *testing.T) {
 	for n := range 20 {
 		asking.Go(func() {
 			i := n % len(paths)
-			response, err := patient(c, served.address+paths[i])
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			size, err := io.Copy(io.Discard, response.Body)
-			if err := response.Body.Close(); err != nil {
-				t.Error(err)
-			}
+			status, size, err := c.get(served.address + paths[i])
 			switch {
 			case err != nil:
 				t.Errorf("%s: %v", paths[i], err)
-			case response.StatusCode != http.StatusOK:
-				t.Errorf("%s: %s", paths[i], response.Status)
+			case status != "200 OK":
+				t.Errorf("%s: %s", paths[i], status)
 			case i == 0 && size > 1<<20:
 				t.Errorf("the page has %d bytes", size)
 			default:
@@ -110,19 +102,59 @@ func TestManyArtifacts(t *testing.T) {
 	}
 }
 
-// patient asks again as Retry-After says, for a few minutes.
-func patient(c *http.Client, address string) (*http.Response, error) {
-	for attempt := 1; ; attempt++ {
-		response, err := c.Get(address)
-		if err != nil || response.StatusCode != http.StatusServiceUnavailable || attempt == 30 {
-			return response, err
+// patient asks again when it was told to come later, as soon as another one has
+// got its answer: only those who ask here keep the gate busy.
+type patient struct {
+	*http.Client
+	mu     sync.Mutex
+	change *sync.Cond
+	asking int // that have not got their answer yet
+	ended  int // that have
+}
+
+func newPatient(c *http.Client) *patient {
+	p := &patient{Client: c}
+	p.change = sync.NewCond(&p.mu)
+	return p
+}
+
+// get gives an answer to read, and the size of its body.
+func (p *patient) get(address string) (status string, size int64, err error) {
+	for {
+		p.mu.Lock()
+		before := p.ended
+		p.asking++
+		p.mu.Unlock()
+		var later bool
+		status, size, later, err = p.ask(address)
+		p.mu.Lock()
+		if p.asking--; !later {
+			p.ended++
 		}
-		wait, err := strconv.Atoi(response.Header.Get("Retry-After"))
-		if err := errors.Join(err, response.Body.Close()); err != nil {
-			return nil, err
+		p.change.Broadcast()
+		for later && p.ended == before && p.asking > 0 {
+			p.change.Wait()
 		}
-		time.Sleep(time.Duration(wait) * time.Second)
+		p.mu.Unlock()
+		if !later {
+			return status, size, err
+		}
 	}
+}
+
+// ask asks once, and tells whether to come later.
+func (p *patient) ask(address string) (status string, size int64, later bool, err error) {
+	response, err := p.Get(address)
+	if err != nil {
+		return "", 0, false, err
+	}
+	size, err = io.Copy(io.Discard, response.Body)
+	err = errors.Join(err, response.Body.Close())
+	if later = err == nil && response.StatusCode == http.StatusServiceUnavailable; later {
+		_, err = strconv.Atoi(response.Header.Get("Retry-After"))
+		later = err == nil
+	}
+	return response.Status, size, later, err
 }
 
 // peakOf is the most memory that a process has had, in bytes.

@@ -153,6 +153,54 @@ func TestDiskIsFull(t *testing.T) {
 	})
 }
 
+// Encrypted volumes are held against the medium with what encryption adds, and
+// nothing of them is left in the clear or under half a name.
+func TestDiskIsFullForEncryptedVolumes(t *testing.T) {
+	t.Parallel()
+	template := withLarge(t)
+	key := template.identity("home/key.txt")
+	template.Mkdir("whole")
+	template.mustRun("export", "--no-scan", "--to", "whole")
+	for name, c := range map[string]struct {
+		mount, size string
+		left        int
+	}{
+		"too small":                      {"size=3m", "1GiB", 0},
+		"too small for a part of a set":  {"size=5m", "2MiB", 0},
+		"without entries":                {"nr_inodes=1", "1GiB", 0},
+		"without an entry for the third": {"nr_inodes=3", "2MiB", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := template.clone(t)
+			before := l.snapshot()
+			script := strings.NewReplacer("--no-scan", "--no-scan --encrypt-to "+key.Recipient().String()+" --volume-size "+c.size).Replace(listRest)
+			script = strings.Replace(script, "exit $status", `cp medium/*.age kept || test $? = 1
+exit $status`, 1)
+			l.Mkdir("kept")
+			o := l.inNamespace("disk=medium; mount -t tmpfs -o " + c.mount + " tmpfs medium" + script)
+			left := strings.Count(o.Stdout, "\n")
+			if o.Exit != 1 || !strings.Contains(o.Stderr, "code: medium/full   exit 1 ") || !numbered(o, "free") || left != c.left {
+				t.Errorf("exit %d, numbers %v, left on the disk:\n%s%s", o.Exit, numbered(o, "free"), o.Stdout, o.Stderr)
+			}
+			for line := range strings.Lines(o.Stdout) {
+				if !regexp.MustCompile(`^medium/[0-9a-f]{16}\.v000[12]\.age\n$`).MatchString(line) {
+					t.Errorf("left on the disk: %s", line)
+				}
+			}
+			if c.left > 0 {
+				if o := l.run("verify", "--identity", "home/key.txt", "kept"); o.Exit != 3 || !strings.Contains(o.Stderr, "missing:  3, 4 of 4") {
+					t.Errorf("what is left: exit %d\n%s", o.Exit, o.Stderr)
+				}
+			}
+			l.Remove("kept")
+			if diff := cmp.Diff(before, l.snapshot()); diff != "" {
+				t.Errorf("files have changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestMediumIsReadOnly(t *testing.T) {
 	t.Parallel()
 	l := withLarge(t)

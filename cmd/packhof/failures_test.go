@@ -34,7 +34,7 @@ func TestFailures(t *testing.T) {
 	// The group ends when all of its parallel tests have ended.
 	t.Run("of", func(t *testing.T) {
 		for _, f := range slices.Concat(configFailures(), commandFailures(), keyFailures(), trustFailures(), lockFailures(), folderFailures(),
-			targetFailures(), registryFailures(), platformFailures(), webFailures(), bundleFailures()) {
+			targetFailures(), registryFailures(), platformFailures(), webFailures(), bundleFailures(), encryptedFailures()) {
 			names = append(names, f.name)
 			t.Run(f.name, func(t *testing.T) {
 				t.Parallel()

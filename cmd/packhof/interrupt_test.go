@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -144,6 +145,45 @@ func TestKilledWriting(t *testing.T) {
 	if _, err := os.Stat(l.Path(bundleFile + ".partial")); err == nil {
 		t.Error("the half-written file is still there")
 	}
+}
+
+// A kill while an encrypted volume is written leaves nothing under its name. The
+// next export begins it anew, under another name, and removes what was left.
+func TestKilledEncrypting(t *testing.T) {
+	t.Parallel()
+	l := large(t)
+	export := []string{"export", "--no-scan", "--to", "medium", "--encrypt-to", l.identity("home/key.txt").Recipient().String()}
+	r, first := l.WhenWriting("medium", func() *running { return l.start(export...) })
+	r.Signal(syscall.SIGKILL)
+	r.End()
+	if left := l.names("medium"); !strings.HasSuffix(first, ".age.partial") || !slices.Equal(left, []string{first}) {
+		t.Errorf("left on the medium: %v", left)
+	}
+	if strings.Contains(l.Read("medium/"+first), "packhof.json\x00") {
+		t.Error("it is in the clear")
+	}
+	l.mustRun(export...)
+	left := l.names("medium")
+	if len(left) != 1 || !strings.HasSuffix(left[0], ".age") || left[0]+".partial" == first {
+		t.Errorf("on the medium after another export: %v, before %s", left, first)
+	}
+	l.mustRun("verify", "--identity", "home/key.txt", "medium")
+	l.Mkdir("clear")
+	l.mustRun("join", "--identity", "home/key.txt", "--to", "clear", "medium")
+	l.sameBytes("whole/plant-1-000001.tar", "clear/plant-1-000001.tar")
+}
+
+// names lists a folder.
+func (l *lab) names(folder string) (names []string) {
+	l.T.Helper()
+	entries, err := os.ReadDir(l.Path(folder))
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 // A medium that is taken away while the bundle is written has no volume under

@@ -120,7 +120,7 @@ func readHeader(r io.ReaderAt, size int64) (header []byte, stanzas int, err erro
 	}
 	stanzas = bytes.Count(b[:end+1], []byte("\n-> "))
 	if stanzas > MaxRecipients {
-		return nil, 0, &DamagedError{0, fmt.Sprintf("its header names %d recipients, more than %d", stanzas, MaxRecipients)}
+		return nil, 0, &DamagedError{0, fmt.Sprintf("its header names %d recipients, more than the %d allowed", stanzas, MaxRecipients)}
 	}
 	return b[:end+1+line+1], stanzas, nil
 }

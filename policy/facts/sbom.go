@@ -2,7 +2,9 @@ package facts
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -13,10 +15,6 @@ import (
 	"github.com/packhof/packhof/policy"
 	"github.com/packhof/packhof/sbom"
 )
-
-// maxSBOM bounds the documents that are read here, in bytes. It is less than
-// sbom.MaxDocument: one in memory takes several times its size.
-const maxSBOM = 64 << 20
 
 // maxLicence bounds what is quoted of the name of a licence, in bytes.
 const maxLicence = 1 << 10
@@ -31,7 +29,7 @@ func (a *artifact) sboms(ctx context.Context) (entries []policy.SBOM, licences [
 			return nil, nil, err
 		}
 		said[s.Subject] = true
-		entry, report := a.sbom(s)
+		entry, report := a.sbom(ctx, s)
 		if err := a.meter.add(entry); err != nil {
 			return nil, nil, err
 		}
@@ -75,20 +73,19 @@ func (a *artifact) subjects() []bundle.Digest {
 	return subjects
 }
 
-func (a *artifact) sbom(s bundle.SBOM) (policy.SBOM, sbom.Report) {
+func (a *artifact) sbom(ctx context.Context, s bundle.SBOM) (policy.SBOM, sbom.Report) {
 	entry := policy.SBOM{Subject: s.Subject.String(), Status: string(s.Status), Reason: s.Reason}
 	if s.Status != bundle.SBOMPresent {
 		return entry, sbom.Report{}
 	}
-	raw, err := a.Bundle.ReadAll(*s.Document, maxSBOM)
+	bom, report, err := sbom.Skim(func() (io.ReadCloser, error) { return a.Bundle.Open(ctx, *s.Document) })
+	var refused *sbom.Error
+	if errors.As(err, &refused) && refused.Code() != "sbom/too-large" {
+		return failed(entry, fmt.Sprintf("the SBOM %s is malformed", s.Document.Short())), sbom.Report{}
+	}
 	if err != nil {
 		return failed(entry, missing("the SBOM", *s.Document, err)), sbom.Report{}
 	}
-	bom, err := sbom.Read(raw)
-	if err != nil {
-		return failed(entry, fmt.Sprintf("the SBOM %s is malformed", s.Document.Short())), sbom.Report{}
-	}
-	report := sbom.Count(bom)
 	entry.Format, entry.Tool, entry.Unknowns = s.Format, s.Tool, int64(s.Unknowns)
 	entry.Components, entry.Packages, entry.Unlicensed = int64(report.Components), int64(report.Packages), int64(report.Unlicensed)
 	entry.Reason = a.unbound(s)

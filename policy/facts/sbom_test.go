@@ -132,3 +132,20 @@ func TestSignaturesOfOthers(t *testing.T) {
 		t.Errorf("signatures (-want +got)\n%s", d)
 	}
 }
+
+// The SBOM of a large tree has a component for each file, and more bytes than
+// anybody wants in memory.
+func TestALargeSBOMIsRead(t *testing.T) {
+	f := forge(t)
+	root := f.platform(fullConfig, configType, layerType)
+	a := f.image(root, root.Digest)
+	doc := string(f.bom(bundle.Image, root))
+	for _, member := range []string{`"bomFormat"`, `"components"`, `"metadata"`, `"serialNumber"`, `"specVersion"`} {
+		doc = strings.Replace(doc, member, strings.Repeat(" ", 15<<20)+member, 1)
+	}
+	f.attach(a, []byte(doc), root)
+	want := []policy.SBOM{{Subject: root.Digest.String(), Status: "present", Bound: true, Format: "CycloneDX 1.6", Tool: "scan 1", Components: 2, Packages: 2, Unlicensed: 1, Unknowns: 2}}
+	if d := cmp.Diff(want, artifactNamed(t, state(t, f.subject(f.seal())), a.Name).SBOM); d != "" {
+		t.Errorf("an SBOM of %d bytes (-want +got)\n%s", len(doc), d)
+	}
+}

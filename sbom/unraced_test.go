@@ -1,0 +1,5 @@
+//go:build !race
+
+package sbom_test
+
+const raced = false
