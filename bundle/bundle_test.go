@@ -17,6 +17,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -36,14 +37,6 @@ func check(f *testkit.Forged, volume []byte) error {
 		return err
 	}
 	return b.Check(context.Background(), nil)
-}
-
-func codeOf(err error) string {
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return ""
 }
 
 // genuine opens and verifies the volume of f.
@@ -117,7 +110,7 @@ func TestT10EveryFlippedByte(t *testing.T) {
 		volume[i] ^= 0xff
 		if err := noticed(); err == nil {
 			t.Fatalf("byte %d of %d flipped, and nobody noticed", i, len(volume))
-		} else if codeOf(err) == "" {
+		} else if problem.CodeOf(err) == "" {
 			t.Fatalf("byte %d flipped: %v has no code", i, err)
 		}
 		volume[i] ^= 0xff
@@ -137,7 +130,7 @@ func TestWhatOpenRefusesNeverVerifies(t *testing.T) {
 		sealed, err := bundle.Open(bytes.NewReader(volume), int64(len(volume)), "x.tar")
 		if sealed != nil && err != nil {
 			tried++
-			if b, err := sealed.Verify(f.Trust, testkit.Noon()); b != nil || codeOf(err) == "" {
+			if b, err := sealed.Verify(f.Trust, testkit.Noon()); b != nil || problem.CodeOf(err) == "" {
 				t.Fatalf("byte %d flipped, Open refused, and Verify gives %v", i, err)
 			}
 		}
@@ -152,13 +145,13 @@ func TestT06EveryTruncation(t *testing.T) {
 	f := testkit.Forge(t, nil)
 	for n := range f.Volume {
 		sealed, err := bundle.Open(bytes.NewReader(f.Volume[:n]), int64(n), "x.tar")
-		if codeOf(err) == "" {
+		if problem.CodeOf(err) == "" {
 			t.Fatalf("cut to %d of %d bytes, and Open says %v", n, len(f.Volume), err)
 		}
 		if sealed == nil || n%97 != 0 {
 			continue
 		}
-		if _, err := sealed.Verify(f.Trust, testkit.Noon()); codeOf(err) == "" {
+		if _, err := sealed.Verify(f.Trust, testkit.Noon()); problem.CodeOf(err) == "" {
 			t.Fatalf("cut to %d of %d bytes, and Verify says %v", n, len(f.Volume), err)
 		}
 	}
@@ -188,7 +181,7 @@ func TestT31ManifestChangedAfterSigning(t *testing.T) {
 		if err := changed.Lay(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := check(f, changed.Volume); codeOf(err) != "signing/not-genuine" {
+		if err := check(f, changed.Volume); problem.CodeOf(err) != "signing/not-genuine" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -204,7 +197,7 @@ func TestT30ForeignSigner(t *testing.T) {
 	if err := f.Seal(t.Context(), f.Head.Manifest); err != nil {
 		t.Fatal(err)
 	}
-	if err := check(f, f.Volume); codeOf(err) != "signing/not-genuine" {
+	if err := check(f, f.Volume); problem.CodeOf(err) != "signing/not-genuine" {
 		t.Errorf("signed by a stranger: %v", err)
 	}
 }
@@ -240,7 +233,7 @@ func TestT20T21StrictManifest(t *testing.T) {
 				t.Fatal("the writer laid a volume for it")
 			}
 			sealed := bundle.OpenSealed("x", f.Head, f.Content)
-			if _, err := sealed.Verify(f.Trust, testkit.Noon()); codeOf(err) == "" {
+			if _, err := sealed.Verify(f.Trust, testkit.Noon()); problem.CodeOf(err) == "" {
 				t.Errorf("signed by the right key, it was not refused with a code: %v", err)
 			}
 		})
@@ -259,7 +252,7 @@ func TestUnknownHarmlessExtensionIsFine(t *testing.T) {
 func TestT26BlobsMissingStrayOrForeign(t *testing.T) {
 	extra := []byte("belongs to nothing")
 	stray := testkit.Forge(t, func(m *bundle.Manifest) { testkit.AddBlob(m, extra, bundle.RoleContent) }, extra)
-	if err := check(stray, stray.Volume); codeOf(err) != "bundle/stray-blob" {
+	if err := check(stray, stray.Volume); problem.CodeOf(err) != "bundle/stray-blob" {
 		t.Errorf("a blob that belongs to nothing: %v", err)
 	}
 	f := testkit.Forge(t, nil)
@@ -270,7 +263,7 @@ func TestT26BlobsMissingStrayOrForeign(t *testing.T) {
 		}
 		wrong[d] = bytes.Repeat([]byte("x"), len(wrong[d]))
 		b := verified(t, f, wrong)
-		if err := b.Check(t.Context(), nil); codeOf(err) != "content/corrupt" {
+		if err := b.Check(t.Context(), nil); problem.CodeOf(err) != "content/corrupt" {
 			t.Errorf("other bytes for %s: %v", d, err)
 		}
 		delete(wrong, d)
@@ -302,15 +295,15 @@ func TestT22AmbiguousManifest(t *testing.T) {
 		"bad digest":              `{"schemaVersion":2,"config":{"mediaType":"x","digest":"sha256:x","size":1}}`,
 		"deep":                    `{"schemaVersion":2,"config":` + child + `,"x":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`,
 	} {
-		if _, err := bundle.ParseOCI([]byte(doc), bundle.TypeOCIManifest); codeOf(err) != "oci/malformed" {
+		if _, err := bundle.ParseOCI([]byte(doc), bundle.TypeOCIManifest); problem.CodeOf(err) != "oci/malformed" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	index := `{"schemaVersion":2,"manifests":[],"layers":[` + child + `]}`
-	if _, err := bundle.ParseOCI([]byte(index), bundle.TypeOCIIndex); codeOf(err) != "oci/malformed" {
+	if _, err := bundle.ParseOCI([]byte(index), bundle.TypeOCIIndex); problem.CodeOf(err) != "oci/malformed" {
 		t.Errorf("layers in an index: %v", err)
 	}
-	if _, err := bundle.ParseOCI([]byte(index), "text/plain"); codeOf(err) != "oci/malformed" {
+	if _, err := bundle.ParseOCI([]byte(index), "text/plain"); problem.CodeOf(err) != "oci/malformed" {
 		t.Errorf("an unknown media type: %v", err)
 	}
 }
@@ -442,7 +435,7 @@ func TestWriteToLeavesNothingHalfWritten(t *testing.T) {
 		}
 		wrong[d] = append(bytes.Clone(wrong[d]), 'x')
 		dir := t.TempDir()
-		if _, err := plan.WriteTo(t.Context(), dir, wrong, bundle.WriteOptions{}); codeOf(err) != "content/corrupt" {
+		if _, err := plan.WriteTo(t.Context(), dir, wrong, bundle.WriteOptions{}); problem.CodeOf(err) != "content/corrupt" {
 			t.Errorf("wrong content was written: %v", err)
 		}
 		assertEmpty(t, dir)
@@ -517,7 +510,7 @@ func TestT01T07Paths(t *testing.T) {
 		"", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/./b", `a\b`, "a\x00b", "a\nb", "a\u202eb", "a\ufeffb", "a\x80b",
 		strings.Repeat("a", 256), strings.Repeat("a/", 600),
 	} {
-		if err := bundle.CheckPath(bad); codeOf(err) != "artifact/bad-path" {
+		if err := bundle.CheckPath(bad); problem.CodeOf(err) != "artifact/bad-path" {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -576,7 +569,7 @@ func TestEnrolment(t *testing.T) {
 		"broken key":      func(s string) string { return strings.Replace(s, `"spki":"`, `"spki":"AAAA`, 1) },
 		"too large":       func(s string) string { return s + strings.Repeat(" ", 70000) },
 	} {
-		if _, err := bundle.ParseEnrolment([]byte(edit(string(good)))); codeOf(err) == "" {
+		if _, err := bundle.ParseEnrolment([]byte(edit(string(good)))); problem.CodeOf(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

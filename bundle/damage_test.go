@@ -17,6 +17,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -94,7 +95,7 @@ func checkPlaced(t *testing.T, what string, err error, volume string, at int64) 
 	t.Helper()
 	var damaged *bundle.DamagedError
 	switch {
-	case codeOf(err) == "":
+	case problem.CodeOf(err) == "":
 		t.Fatalf("%s: %v", what, err)
 	case !errors.As(err, &damaged):
 	case damaged.Volume != volume || damaged.Offset > at || damaged.What == "" || damaged.Want == "" || damaged.Got == "" || damaged.Want == damaged.Got:
@@ -137,7 +138,7 @@ func TestEveryTruncationOfASet(t *testing.T) {
 			media := v.media(map[string][]byte{name: cut})
 			err := v.check(t, media[i])
 			checkPlaced(t, fmt.Sprintf("%s cut to %d bytes", name, n), err, name, int64(n))
-			if code := codeOf(err); code != "volume/damaged" && code != "volume/not-a-bundle" {
+			if code := problem.CodeOf(err); code != "volume/damaged" && code != "volume/not-a-bundle" {
 				t.Errorf("%s cut to %d bytes: %v", name, n, err)
 			}
 		}
@@ -212,7 +213,7 @@ func TestForgedIndexAndPlanInASet(t *testing.T) {
 			media := v.media(map[string][]byte{name: forged})
 			for _, together := range [][]*medium{{media[i]}, media} {
 				err := v.check(t, together...)
-				if codeOf(err) != c.code {
+				if problem.CodeOf(err) != c.code {
 					t.Errorf("%s with %s: %v, want %s", name, what, err, c.code)
 				}
 				checkPlaced(t, what, err, name, int64(len(forged)))
@@ -229,7 +230,7 @@ func TestReencodedSignatureInASet(t *testing.T) {
 	for i, name := range v.names {
 		media := v.media(map[string][]byte{name: v.forged(t, name, "signatures/", spaced)})
 		for _, together := range [][]*medium{{media[i]}, media} {
-			if err := v.check(t, together...); codeOf(err) == "" {
+			if err := v.check(t, together...); problem.CodeOf(err) == "" {
 				t.Errorf("%s, %d volumes: %v", name, len(together), err)
 			}
 		}
@@ -248,7 +249,7 @@ func TestReencodedSignatureInASet(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = found.Bundles[0].Verify(v.Trust, testkit.Noon())
-		if codeOf(err) != want {
+		if problem.CodeOf(err) != want {
 			t.Errorf("beside the volume: %v, want %s", err, want)
 		}
 		if err := found.Bundles[0].Close(); err != nil {
@@ -274,7 +275,7 @@ func TestReadErrorsOfASet(t *testing.T) {
 						continue // metadata that the other volume has too
 					}
 					var unreadable *bundle.UnreadableError
-					if !errors.As(err, &unreadable) || !errors.Is(err, syscall.EIO) || codeOf(err) != "volume/unreadable" {
+					if !errors.As(err, &unreadable) || !errors.Is(err, syscall.EIO) || problem.CodeOf(err) != "volume/unreadable" {
 						t.Errorf("%s of %s, byte %d: %v", verb, name, bad, err)
 						continue
 					}
@@ -363,7 +364,7 @@ func TestMediumTakenAwayWhileRead(t *testing.T) {
 				if media[i].reads < nth {
 					continue // it does not read as often
 				}
-				if codeOf(err) != "volume/unreadable" || !errors.Is(err, syscall.ENODEV) {
+				if problem.CodeOf(err) != "volume/unreadable" || !errors.Is(err, syscall.ENODEV) {
 					t.Errorf("%s, %s gone at read %d: %v", verb, name, nth, err)
 				}
 			}
@@ -372,7 +373,7 @@ func TestMediumTakenAwayWhileRead(t *testing.T) {
 			for verb, read := range map[string]func(*testing.T, ...*medium) error{"check": v.check, "copy": v.copied, "join": v.joined} {
 				media := v.media(map[string][]byte{name: v.bytes[name][:n]})
 				media[i].size = int64(len(v.bytes[name])) // as it was a moment ago
-				if err := read(t, media...); codeOf(err) == "" {
+				if err := read(t, media...); problem.CodeOf(err) == "" {
 					t.Errorf("%s, %s cut to %d bytes after it was opened: %v", verb, name, n, err)
 				}
 			}

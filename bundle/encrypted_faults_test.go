@@ -11,6 +11,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/agefile"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -53,7 +54,7 @@ func (v *sealedTwo) checkLeft(t *testing.T, what, dir string) (whole int, others
 			continue
 		}
 		whole++
-		if err := proven(t, v.Forged, filepath.Join(dir, e.Name()), bundle.OpenerWith(v.identity)); err != nil && codeOf(err) != "volume/not-complete" {
+		if err := proven(t, v.Forged, filepath.Join(dir, e.Name()), bundle.OpenerWith(v.identity)); err != nil && problem.CodeOf(err) != "volume/not-complete" {
 			t.Errorf("%s: %s is there and is not whole: %v", what, e.Name(), err)
 		}
 	}
@@ -92,7 +93,7 @@ func TestFullDiskWhileEncrypting(t *testing.T) {
 		medium := &bundle.Faulty{Err: syscall.ENOSPC, At: at}
 		_, err := v.set.WriteTo(t.Context(), dir, v.Content, medium.OnSet(bundle.SetWriteOptions{NoReadback: i%2 == 0}))
 		what := fmt.Sprintf("full after %d of %d and %d bytes", at, v.sizes[0], v.sizes[1])
-		if codeOf(err) != "medium/full" || !errors.Is(err, syscall.ENOSPC) {
+		if problem.CodeOf(err) != "medium/full" || !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		whole, others := v.checkLeft(t, what, dir)
@@ -125,7 +126,7 @@ func TestMediumFailsWhileEncrypting(t *testing.T) {
 				}
 				tried++
 				what := fmt.Sprintf("%v at %s number %d", err, step, nth)
-				if codeOf(got) != want || !errors.Is(got, err) {
+				if problem.CodeOf(got) != want || !errors.Is(got, err) {
 					t.Errorf("%s: %v", what, got)
 				}
 				whole, others := v.checkLeft(t, what, dir)

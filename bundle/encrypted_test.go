@@ -15,6 +15,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/agefile"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -114,7 +115,7 @@ func TestEncryptedVolumes(t *testing.T) {
 		}
 		checkEncrypted(t, f, second, dir)
 	}
-	if _, err := bundle.PlanSet(f.Head, bundle.SetOptions{Limits: []int64{100}, Recipients: []agefile.Recipient{first.Recipient()}}); codeOf(err) != "volume/too-small" {
+	if _, err := bundle.PlanSet(f.Head, bundle.SetOptions{Limits: []int64{100}, Recipients: []agefile.Recipient{first.Recipient()}}); problem.CodeOf(err) != "volume/too-small" {
 		t.Errorf("less than a header: %v", err)
 	}
 }
@@ -220,7 +221,7 @@ func TestFlippedBytesOfAnEncryptedVolume(t *testing.T) {
 		if err == nil {
 			t.Fatalf("byte %d flipped, and nobody noticed", i)
 		}
-		counts[codeOf(err)]++
+		counts[problem.CodeOf(err)]++
 		flip(t, file, b[i], int64(i))
 	}
 	if err := file.Close(); err != nil {
@@ -301,8 +302,8 @@ func TestWrongEncryptedVolumes(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || codeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%s: %v; want %s, %q", codeOf(err), err, c.code, c.says)
+			if err == nil || problem.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v; want %s, %q", problem.CodeOf(err), err, c.code, c.says)
 			}
 		})
 	}
@@ -324,7 +325,7 @@ func TestEncryptedFilesOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found.Bundles) != 1 || len(found.Bundles[0].Paths()) != len(foreign) || len(found.Locked) != len(foreign) || len(found.Damaged) != 1 || codeOf(found.Damaged[0]) != "volume/damaged" {
+	if len(found.Bundles) != 1 || len(found.Bundles[0].Paths()) != len(foreign) || len(found.Locked) != len(foreign) || len(found.Damaged) != 1 || problem.CodeOf(found.Damaged[0]) != "volume/damaged" {
 		t.Errorf("%d bundles, locked %v, damaged %v", len(found.Bundles), found.Locked, found.Damaged)
 	}
 	if err := found.Bundles[0].Close(); err != nil {
@@ -401,7 +402,7 @@ func TestReadBackOfAnEncryptedVolume(t *testing.T) {
 	_, err := encryptedSet(t, f, nil, newIdentity(t)).WriteTo(t.Context(), dir, f.Content, bundle.SetWriteOptions{
 		Begin: func(string, int64) (func(int64), func(error)) { return spoil, func(error) {} },
 	})
-	if codeOf(err) != "medium/readback" {
+	if problem.CodeOf(err) != "medium/readback" {
 		t.Errorf("%v", err)
 	}
 	assertEmpty(t, dir)
@@ -438,7 +439,7 @@ func TestDamageSeenWithoutAnIdentity(t *testing.T) {
 			_, err := o.OpenFile(path)
 			var p interface{ Evidence() []string }
 			says := errors.As(err, &p) && strings.Contains(strings.Join(p.Evidence(), "\n"), "a length that no volume has")
-			if codeOf(err) != code || says != c.cut {
+			if problem.CodeOf(err) != code || says != c.cut {
 				t.Errorf("%s, opened by %s: %v, want %s", name, who, err, code)
 			}
 		}

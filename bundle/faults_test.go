@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -127,7 +128,7 @@ func TestFullDiskAtEveryBlockOfASet(t *testing.T) {
 		medium := &bundle.Faulty{Err: syscall.ENOSPC, At: int64(at)}
 		err := v.write(t.Context(), dir, medium.On(bundle.WriteOptions{NoReadback: i%2 == 0}))
 		what := fmt.Sprintf("full after %d of %d bytes", at, total)
-		if codeOf(err) != "medium/full" || !errors.Is(err, syscall.ENOSPC) {
+		if problem.CodeOf(err) != "medium/full" || !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		if others := v.checkFolder(t, what, dir); len(others) > 0 {
@@ -175,7 +176,7 @@ func TestMediumFailsAtEveryStep(t *testing.T) {
 				}
 				tried++
 				what := fmt.Sprintf("%v at %s number %d", c.err, step, nth)
-				if codeOf(err) != want || !errors.Is(err, c.err) {
+				if problem.CodeOf(err) != want || !errors.Is(err, c.err) {
 					t.Errorf("%s: %v", what, err)
 				}
 				for _, left := range v.checkFolder(t, what, dir) {
@@ -212,7 +213,7 @@ func TestMediumTakenAwayWhileWritten(t *testing.T) {
 		}, func(error) {}
 	}
 	_, err := v.set.WriteTo(t.Context(), dir, v.Content, bundle.SetWriteOptions{Begin: begin})
-	if codeOf(err) != "medium/lost" || !errors.Is(err, fs.ErrNotExist) {
+	if problem.CodeOf(err) != "medium/lost" || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	if err := os.Rename(away, dir); err != nil {
@@ -286,7 +287,7 @@ func TestRoomIsCheckedBeforeAnyVolume(t *testing.T) {
 		medium.Room.Free, medium.Room.File, medium.Room.Name = c.free, c.file, c.name
 		dir := t.TempDir()
 		_, err := v.set.WriteTo(t.Context(), dir, v.Content, medium.OnSet(bundle.SetWriteOptions{}))
-		if codeOf(err) != c.code {
+		if problem.CodeOf(err) != c.code {
 			t.Errorf("%+v: %v", c, err)
 			continue
 		}
@@ -320,7 +321,7 @@ func TestTwoExportsIntoOneFolder(t *testing.T) {
 			}
 			once = false
 			met++
-			if _, err := v.set.WriteTo(t.Context(), dir, v.Content, bundle.SetWriteOptions{}); codeOf(err) != "medium/busy" {
+			if _, err := v.set.WriteTo(t.Context(), dir, v.Content, bundle.SetWriteOptions{}); problem.CodeOf(err) != "medium/busy" {
 				t.Errorf("while %s is on: %v", what, err)
 			}
 		}, func(error) {}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -87,7 +88,7 @@ func mustRefuse(t *testing.T, f *testkit.Forged, what string, entries []rawEntry
 	if bytes.Equal(volume, f.Volume) {
 		t.Fatalf("%s: the case changes nothing", what)
 	}
-	if err := check(f, volume); codeOf(err) == "" {
+	if err := check(f, volume); problem.CodeOf(err) == "" {
 		t.Errorf("%s: not refused with a code: %v", what, err)
 	}
 }
@@ -169,7 +170,7 @@ func TestT26ForeignVolumeJSON(t *testing.T) {
 	} {
 		changed := slices.Clone(entries)
 		changed[i].data = []byte(strings.Replace(good, edit[0], edit[1], 1))
-		if err := check(f, assemble(changed)); codeOf(err) != edit[2] {
+		if err := check(f, assemble(changed)); problem.CodeOf(err) != edit[2] {
 			t.Errorf("volume.json with %s: %v, want %s", edit[1], err, edit[2])
 		}
 	}
@@ -248,7 +249,7 @@ func TestTwoSignaturesInAnyOrder(t *testing.T) {
 	if err := f.Lay(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := check(f, f.Volume); codeOf(err) != "signing/threshold" {
+	if err := check(f, f.Volume); problem.CodeOf(err) != "signing/threshold" {
 		t.Fatalf("one signature of two: %v", err)
 	}
 	one, two := f.Head.Signatures[0], signature(t, second, f.Head.Manifest)
@@ -281,7 +282,7 @@ func TestT30MalleatedSignatureCountsOnce(t *testing.T) {
 		if err := changed.Lay(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := check(f, changed.Volume); codeOf(err) != "signing/threshold" {
+		if err := check(f, changed.Volume); problem.CodeOf(err) != "signing/threshold" {
 			t.Errorf("%s counts as a second person: %v", name, err)
 		}
 	}
@@ -324,13 +325,13 @@ func TestT30TooManySignatures(t *testing.T) {
 	for i := range signing.MaxSignatures {
 		f.Head.Signatures = append(f.Head.Signatures, bundle.Signature{Key: fmt.Sprintf("%016x", i), Bytes: one.Bytes})
 	}
-	if _, err := bundle.OpenSealed("x", f.Head, f.Content).Verify(f.Trust, testkit.Noon()); codeOf(err) != "signing/too-many-signatures" {
+	if _, err := bundle.OpenSealed("x", f.Head, f.Content).Verify(f.Trust, testkit.Noon()); problem.CodeOf(err) != "signing/too-many-signatures" {
 		t.Errorf("%d signatures: %v", len(f.Head.Signatures), err)
 	}
 	if err := f.Lay(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := check(f, f.Volume); codeOf(err) != "format/invalid" {
+	if err := check(f, f.Volume); problem.CodeOf(err) != "format/invalid" {
 		t.Errorf("a volume with %d signatures: %v", len(f.Head.Signatures), err)
 	}
 }
@@ -366,11 +367,11 @@ func TestT13ContentChangesAfterOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		medium.flips = at + block
-		if err := b.Check(t.Context(), nil); codeOf(err) == "" {
+		if err := b.Check(t.Context(), nil); problem.CodeOf(err) == "" {
 			t.Errorf("%s changed after Open, and Check says %v", e.name, err)
 		}
 		if d, err := cas.ParseHex(strings.TrimPrefix(e.name, "blobs/sha256/")); err == nil {
-			if _, err := b.ReadAll(d, 1<<20); codeOf(err) != "content/corrupt" {
+			if _, err := b.ReadAll(d, 1<<20); problem.CodeOf(err) != "content/corrupt" {
 				t.Errorf("%s changed after Open, and reading it gives %v", e.name, err)
 			}
 		}
@@ -420,22 +421,22 @@ func TestTrustDocumentsThatTheManifestDoesNotName(t *testing.T) {
 	f := testkit.Forge(t, nil)
 	lost := f.Head
 	lost.Roots = nil
-	if _, err := bundle.OpenSealed("x", lost, f.Content).Verify(f.Trust, testkit.Noon()); codeOf(err) != "bundle/trust-missing" {
+	if _, err := bundle.OpenSealed("x", lost, f.Content).Verify(f.Trust, testkit.Noon()); problem.CodeOf(err) != "bundle/trust-missing" {
 		t.Errorf("without a root: %v", err)
 	}
 	other := f.Head
 	other.Revocations = bundle.TrustDocument{Version: 2, Bytes: f.Head.Revocations.Bytes}
-	if _, err := bundle.OpenSealed("x", other, f.Content).Verify(f.Trust, testkit.Noon()); codeOf(err) != "bundle/trust-differs" {
+	if _, err := bundle.OpenSealed("x", other, f.Content).Verify(f.Trust, testkit.Noon()); problem.CodeOf(err) != "bundle/trust-differs" {
 		t.Errorf("with other revocations: %v", err)
 	}
 	broken := f.Head
 	broken.Roots = []bundle.TrustDocument{f.Root, {Version: 2, Bytes: []byte("{}")}}
-	if trust, err := bundle.OpenSealed("x", broken, f.Content).Trust(f.Trust, testkit.Noon()); codeOf(err) == "" || trust != f.Trust {
+	if trust, err := bundle.OpenSealed("x", broken, f.Content).Trust(f.Trust, testkit.Noon()); problem.CodeOf(err) == "" || trust != f.Trust {
 		t.Errorf("a broken root: %v", err)
 	}
 	broken = f.Head
 	broken.Revocations.Bytes = []byte("{}")
-	if _, err := bundle.OpenSealed("x", broken, f.Content).Trust(f.Trust, testkit.Noon()); codeOf(err) == "" {
+	if _, err := bundle.OpenSealed("x", broken, f.Content).Trust(f.Trust, testkit.Noon()); problem.CodeOf(err) == "" {
 		t.Errorf("a broken revocation list: %v", err)
 	}
 }

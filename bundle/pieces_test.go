@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -89,7 +90,7 @@ func TestForgedPieces(t *testing.T) {
 		}
 		err = onlyBundle(t, f, path).CopyTo(t.Context(), store, bundle.CopyOptions{})
 	}
-	if codeOf(err) != "volume/pieces-wrong" {
+	if problem.CodeOf(err) != "volume/pieces-wrong" {
 		t.Fatalf("a forged piece: %v", err)
 	}
 	if err := os.WriteFile(paths[0], genuine, 0o600); err != nil {
@@ -134,7 +135,7 @@ func TestForgedChunks(t *testing.T) {
 	forgePiece(t, paths[0])
 	store := newStore(t)
 	err = onlyBundle(t, f, paths[0]).CopyTo(t.Context(), store, bundle.CopyOptions{})
-	if codeOf(err) != "volume/damaged" {
+	if problem.CodeOf(err) != "volume/damaged" {
 		t.Errorf("a forged chunk: %v", err)
 	}
 	if gaps, err := store.Gaps(large, int64(len(content[large]))); err != nil || len(gaps) != 1 || gaps[0].Length != int64(len(content[large])) {

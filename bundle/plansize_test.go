@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // TestSizesOfASet: what a set takes is known without writing it, to the byte,
@@ -26,7 +27,7 @@ func TestSizesOfASet(t *testing.T) {
 		// About what every volume begins with: its plan is longer with the numbers of many volumes.
 		limit := one.Size() - int64(blobs-1)*(8<<10+512+144)
 		set, err := bundle.PlanSet(f.Head, bundle.SetOptions{Limits: []int64{limit}})
-		for ; codeOf(err) == "volume/too-small"; limit += 1 << 10 {
+		for ; problem.CodeOf(err) == "volume/too-small"; limit += 1 << 10 {
 			set, err = bundle.PlanSet(f.Head, bundle.SetOptions{Limits: []int64{limit}})
 		}
 		if err != nil {

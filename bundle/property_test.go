@@ -18,6 +18,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -303,7 +304,7 @@ func TestStoreContentAndMissing(t *testing.T) {
 	if err := verified(t, f, content).Check(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := bundle.Missing([]byte("{}"), content); codeOf(err) == "" {
+	if _, err := bundle.Missing([]byte("{}"), content); problem.CodeOf(err) == "" {
 		t.Errorf("what is missing of no manifest: %v", err)
 	}
 }
@@ -327,7 +328,7 @@ func TestOpenFile(t *testing.T) {
 		write("head", f.Volume[:2*block+10]): "volume/not-a-bundle",
 	} {
 		sealed, err := bundle.OpenFile(path)
-		if codeOf(err) != want {
+		if problem.CodeOf(err) != want {
 			t.Errorf("%s: %v, want %s", filepath.Base(path), err, want)
 		}
 		if sealed != nil {
@@ -340,7 +341,7 @@ func TestOpenFile(t *testing.T) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	cut, err := bundle.OpenFile(write("cut.tar", f.Volume[:len(f.Volume)-block]))
-	if cut == nil || codeOf(err) != "volume/damaged" {
+	if cut == nil || problem.CodeOf(err) != "volume/damaged" {
 		t.Fatalf("a cut volume: %v, %v", cut, err)
 	}
 	claims, err := cut.Claims()
@@ -376,7 +377,7 @@ func TestReadBackFindsWhatTheMediumLost(t *testing.T) {
 			t.Error(err)
 		}
 	}})
-	if codeOf(err) != "medium/readback" {
+	if problem.CodeOf(err) != "medium/readback" {
 		t.Errorf("got %v", err)
 	}
 	assertEmpty(t, dir)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -90,7 +91,7 @@ func TestReceiptsThatDoNotCount(t *testing.T) {
 		"no gate": bytes.Replace(good, []byte(testkit.GateID), []byte("gate-x"), 1), "cut": good[:len(good)-1], "two of it": append(bytes.Clone(good), good...),
 		"with more": bytes.Replace(good, []byte(`{"receipt"`), []byte(`{"x":1,"receipt"`), 1),
 	} {
-		if r, err := bundle.OpenReceipt(b, trust, testkit.Noon()); err == nil || codeOf(err) == "" {
+		if r, err := bundle.OpenReceipt(b, trust, testkit.Noon()); err == nil || problem.CodeOf(err) == "" {
 			t.Errorf("%s receipt: %v, %v", what, r, err)
 		}
 	}
@@ -116,7 +117,7 @@ func TestReceiptsThatDoNotCount(t *testing.T) {
 	} {
 		r := receiptOf(f)
 		change(r)
-		if _, err := bundle.SignReceipt(t.Context(), key, r); codeOf(err) == "" {
+		if _, err := bundle.SignReceipt(t.Context(), key, r); problem.CodeOf(err) == "" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -153,7 +154,7 @@ func TestWantList(t *testing.T) {
 	} {
 		other := *w
 		change(&other)
-		if _, err := bundle.EncodeWant(&other); codeOf(err) == "" {
+		if _, err := bundle.EncodeWant(&other); problem.CodeOf(err) == "" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -171,7 +172,7 @@ func FuzzReceipt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, err := bundle.OpenReceipt(b, trust, testkit.Noon()); err == nil && !bytes.Equal(b, good) {
 			t.Errorf("accepted %q, which was not signed", b)
-		} else if err != nil && codeOf(err) == "" {
+		} else if err != nil && problem.CodeOf(err) == "" {
 			t.Errorf("refused without a code: %v", err)
 		}
 	})
@@ -183,7 +184,7 @@ func FuzzWant(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, err := bundle.ParseWant(b)
 		if err != nil {
-			if codeOf(err) == "" {
+			if problem.CodeOf(err) == "" {
 				t.Errorf("refused without a code: %v", err)
 			}
 			return

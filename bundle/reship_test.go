@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -90,7 +91,7 @@ func TestSplitAndJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer found.Bundles[0].Close()
-	if _, _, err := found.Bundles[0].Reship(nil, nil); codeOf(err) != "volume/not-complete" {
+	if _, _, err := found.Bundles[0].Reship(nil, nil); problem.CodeOf(err) != "volume/not-complete" {
 		t.Errorf("a set with a hole was joined: %v", err)
 	}
 }
@@ -145,7 +146,7 @@ func TestJoinKeepsTheGoodSignature(t *testing.T) {
 			t.Errorf("%s: nothing is to be chosen", name)
 		}
 		set, content, err := sealed.Reship(nil, c.root)
-		if codeOf(err) != c.code {
+		if problem.CodeOf(err) != c.code {
 			t.Errorf("%s: %v, want %q", name, err, c.code)
 		}
 		if c.code == "" {
@@ -173,7 +174,7 @@ func TestVolumeSizes(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", ",", "-1", "1-1", "1-2", "x", "1.5GiB", "9999999999TiB", "+1", "1GiBB", "1,", "0", "0x10", "4GiB-x", "1e3", "٤"} {
-		if got, err := bundle.ParseVolumeSizes(text); codeOf(err) != "volume/size-malformed" {
+		if got, err := bundle.ParseVolumeSizes(text); problem.CodeOf(err) != "volume/size-malformed" {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
@@ -224,7 +225,7 @@ func TestNamesThatTheChannelMayNotCarry(t *testing.T) {
 		if err := f.Seal(t.Context(), manifest); err != nil {
 			t.Fatal(err)
 		}
-		if err := check(f, f.Volume); codeOf(err) != code {
+		if err := check(f, f.Volume); problem.CodeOf(err) != code {
 			t.Errorf("names that begin with %q: %v, want %q", prefix, err, code)
 		}
 	}
@@ -238,7 +239,7 @@ func TestVolumesThatDoNotGoTogether(t *testing.T) {
 	written(t, f, one, bundle.SetOptions{})
 	f.Head.Revocations.Bytes = append(bytes.Clone(f.Head.Revocations.Bytes), '\n')
 	written(t, f, two, bundle.SetOptions{})
-	if _, err := bundle.Find(one, two); codeOf(err) != "volume/head-differs" {
+	if _, err := bundle.Find(one, two); problem.CodeOf(err) != "volume/head-differs" {
 		t.Errorf("%v", err)
 	}
 	for n := range 10_001 {
@@ -246,7 +247,7 @@ func TestVolumesThatDoNotGoTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := bundle.Find(crowd); codeOf(err) != "volume/crowded" {
+	if _, err := bundle.Find(crowd); problem.CodeOf(err) != "volume/crowded" {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -175,7 +176,7 @@ func TestJournalsThatLie(t *testing.T) {
 			}
 			path, err := plan.WriteTo(t.Context(), dir, content, bundle.WriteOptions{})
 			if what == "wrong bytes" {
-				if codeOf(err) != "medium/left-changed" {
+				if problem.CodeOf(err) != "medium/left-changed" {
 					t.Errorf("got %v", err)
 				}
 				path, err = plan.WriteTo(t.Context(), dir, content, bundle.WriteOptions{}) // the second time from the beginning
@@ -227,7 +228,7 @@ func TestResumeOfAnEditedPartial(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := bundle.WriteOptions{JournalEvery: 1, NoReadback: noReadback}
-			if _, err := plan.WriteTo(t.Context(), dir, content, o); codeOf(err) != "medium/left-changed" || !strings.Contains(err.Error(), "was begun by an export that was interrupted") {
+			if _, err := plan.WriteTo(t.Context(), dir, content, o); problem.CodeOf(err) != "medium/left-changed" || !strings.Contains(err.Error(), "was begun by an export that was interrupted") {
 				t.Errorf("byte %d edited, no reading back %v: %v", at, noReadback, err)
 			}
 			assertEmpty(t, dir)
@@ -264,7 +265,7 @@ func TestTwoWritersOfOneVolume(t *testing.T) {
 	_, err = plan.WriteTo(t.Context(), dir, f.Content, bundle.WriteOptions{Observe: func(int64) {
 		if once {
 			once = false
-			if _, err := plan.WriteTo(t.Context(), dir, f.Content, bundle.WriteOptions{}); codeOf(err) != "medium/busy" {
+			if _, err := plan.WriteTo(t.Context(), dir, f.Content, bundle.WriteOptions{}); problem.CodeOf(err) != "medium/busy" {
 				t.Errorf("the second writer: %v", err)
 			}
 		}
@@ -291,7 +292,7 @@ func TestRangesAreProven(t *testing.T) {
 			b[at] ^= 1
 		}
 		content[d] = b[:len(b)-1]
-		if err := plan.Write(t.Context(), io.Discard, content, nil); codeOf(err) != "content/corrupt" {
+		if err := plan.Write(t.Context(), io.Discard, content, nil); problem.CodeOf(err) != "content/corrupt" {
 			t.Errorf("one byte shorter: %v", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -34,7 +35,7 @@ func TestRevokedAfterSigning(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := bundle.OpenSealed("x", f.Head, f.Content).Verify(trust, testkit.Noon()); codeOf(err) != "bundle/revoked" {
+			if _, err := bundle.OpenSealed("x", f.Head, f.Content).Verify(trust, testkit.Noon()); problem.CodeOf(err) != "bundle/revoked" {
 				t.Errorf("Verify = %v", err)
 			}
 		})

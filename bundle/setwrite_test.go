@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/bundle"
+	"github.com/packhof/packhof/internal/problem"
 )
 
 // TestCheckTarget: what may stand where a volume is to go, and what may not.
@@ -46,7 +47,7 @@ func TestCheckTarget(t *testing.T) {
 	} {
 		err := set.CheckTarget(c.path)
 		taken, another := errors.AsType[*bundle.TakenError](err)
-		if codeOf(err) != c.code || another != c.another {
+		if problem.CodeOf(err) != c.code || another != c.another {
 			t.Errorf("%s: %v", name, err)
 		}
 		if another && (taken.Want != set.Manifest() || taken.Got != other.Head.Digest() || taken.Remedy() == "" || len(taken.Evidence()) != 2) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -54,11 +55,11 @@ func TestReferrersAndSBOM(t *testing.T) {
 		m.Artifacts[0].Referrers[0].Subject = layer.Digest
 		m.Artifacts[0].SBOM[0].Subject = layer.Digest
 	})
-	if err := check(wrongSubject, wrongSubject.Volume); codeOf(err) != "bundle/incomplete-graph" {
+	if err := check(wrongSubject, wrongSubject.Volume); problem.CodeOf(err) != "bundle/incomplete-graph" {
 		t.Errorf("a referrer that says something else of its subject: %v", err)
 	}
 	wrongSize := forgeDescribed(t, func(m *bundle.Manifest) { m.Artifacts[0].Size++ })
-	if err := check(wrongSize, wrongSize.Volume); codeOf(err) != "bundle/incomplete-graph" {
+	if err := check(wrongSize, wrongSize.Volume); problem.CodeOf(err) != "bundle/incomplete-graph" {
 		t.Errorf("an artifact with a wrong size: %v", err)
 	}
 }
@@ -144,7 +145,7 @@ func TestValidateFindsEachFault(t *testing.T) {
 			if err == nil {
 				t.Errorf("sealed as %s", b)
 			}
-			if name == "critical extension" && codeOf(err) != "format/critical-extension" {
+			if name == "critical extension" && problem.CodeOf(err) != "format/critical-extension" {
 				t.Errorf("%v", err)
 			}
 		})
@@ -215,7 +216,7 @@ func TestDamagedSegment(t *testing.T) {
 		return b.Check(t.Context(), nil)
 	}
 	file.pieces = append(file.pieces, sparsePiece{file.size - 1<<20, []byte{1}})
-	if err := checkSparse(); codeOf(err) != "volume/damaged" {
+	if err := checkSparse(); problem.CodeOf(err) != "volume/damaged" {
 		t.Errorf("a byte of the last segment changed: %v", err)
 	}
 }
@@ -277,7 +278,7 @@ func TestLayerTypesOfAModel(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]bundle.File{nil, {files[0], files[0]}, {{Path: "../x"}}} {
-		if _, err := bundle.BuildTree(bundle.Model, "m", "1", bad); codeOf(err) == "" {
+		if _, err := bundle.BuildTree(bundle.Model, "m", "1", bad); problem.CodeOf(err) == "" {
 			t.Errorf("%v became a tree: %v", bad, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 	"github.com/packhof/packhof/signing"
 )
@@ -105,8 +106,8 @@ func (v vector) judge(t *testing.T, err error) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	if code := v.head["code"]; code == "" || codeOf(err) != code {
-		t.Errorf("code %s, want %q: %v", codeOf(err), code, err)
+	if code := v.head["code"]; code == "" || problem.CodeOf(err) != code {
+		t.Errorf("code %s, want %q: %v", problem.CodeOf(err), code, err)
 	}
 	if says := v.head["says"]; says != "" && !strings.Contains(err.Error(), says) {
 		t.Errorf("it says %q, want %q in it", err, says)
@@ -120,7 +121,7 @@ func (v vector) judge(t *testing.T, err error) {
 func verdictOf(err error) []string {
 	var signed *signing.Error
 	var untrusted *signing.UntrustedError
-	switch code := codeOf(err); {
+	switch code := problem.CodeOf(err); {
 	case code == "volume/encrypted", code == "volume/other-recipient":
 		return []string{"locked"}
 	case errors.As(err, &signed), errors.As(err, &untrusted), strings.HasPrefix(code, "bundle/"):

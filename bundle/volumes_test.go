@@ -16,6 +16,7 @@ import (
 
 	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cas"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -99,7 +100,7 @@ func onlyBundle(t *testing.T, f *testkit.Forged, paths ...string) *bundle.Bundle
 func base(t *testing.T, f *testkit.Forged) int64 {
 	t.Helper()
 	_, err := bundle.PlanSet(f.Head, bundle.SetOptions{Limits: []int64{1}})
-	if codeOf(err) != "volume/too-small" {
+	if problem.CodeOf(err) != "volume/too-small" {
 		t.Fatalf("a limit of one byte: %v", err)
 	}
 	return 512*int64(sort.Search(1<<20, func(blocks int) bool {
@@ -226,7 +227,7 @@ func TestVolumesAreKnownByWhatTheyHold(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := found.Bundles[0].Join(found.Bundles[1]); codeOf(err) != "volume/foreign" {
+	if _, err := found.Bundles[0].Join(found.Bundles[1]); problem.CodeOf(err) != "volume/foreign" {
 		t.Errorf("volumes of two bundles were joined: %v", err)
 	}
 }
@@ -317,12 +318,12 @@ func TestSetsOfSomeContent(t *testing.T) {
 	if err := b.Check(t.Context(), nil); err != nil || len(b.Lacks()) != 0 {
 		t.Errorf("both together: %v, lacks %v", err, b.Lacks())
 	}
-	if _, err := bundle.PlanSet(f.Head, bundle.SetOptions{Only: []bundle.Piece{{Blob: cas.DigestOf(nil), Length: 1}}}); codeOf(err) != "want/foreign" {
+	if _, err := bundle.PlanSet(f.Head, bundle.SetOptions{Only: []bundle.Piece{{Blob: cas.DigestOf(nil), Length: 1}}}); problem.CodeOf(err) != "want/foreign" {
 		t.Errorf("foreign content: %v", err)
 	}
 	for _, odd := range []bundle.Piece{{Blob: d, Offset: 100, Length: 512}, {Blob: d, Length: 100}, {Blob: d, Offset: 512}, {Blob: d, Offset: 1024, Length: 40_000 - 1025}} {
 		_, err := bundle.PlanSet(f.Head, bundle.SetOptions{Only: []bundle.Piece{{Blob: d, Length: 1024}, odd}})
-		if codeOf(err) != "want/odd-piece" || !strings.Contains(err.Error(), fmt.Sprintf("%s, %d bytes from byte %d on", d, odd.Length, odd.Offset)) {
+		if problem.CodeOf(err) != "want/odd-piece" || !strings.Contains(err.Error(), fmt.Sprintf("%s, %d bytes from byte %d on", d, odd.Length, odd.Offset)) {
 			t.Errorf("%+v: %v", odd, err)
 		}
 	}

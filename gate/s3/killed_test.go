@@ -2,6 +2,7 @@ package s3_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"testing"
@@ -14,7 +15,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testkit.Victim(releaseUntilKilled)
+	if err := testkit.Victim(releaseUntilKilled); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

@@ -18,7 +18,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testkit.Victim(uploadUntilKilled)
+	if err := testkit.Victim(uploadUntilKilled); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

@@ -2,7 +2,7 @@ package testkit
 
 import (
 	"encoding/json/v2"
-	"fmt"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,20 +11,18 @@ import (
 )
 
 // Victim lets a test binary be the program that KillAt kills: called from
-// TestMain, it runs with the settings of KillAt and never returns, and returns
-// at once in a process that has none.
-func Victim[S any](run func(S) error) {
+// TestMain, it runs with the settings of KillAt and gives an error whenever that
+// comes to an end; in a process that has no settings it gives nil at once.
+func Victim[S any](run func(S) error) error {
 	text, ok := os.LookupEnv(victimVariable)
 	if !ok {
-		return
+		return nil
 	}
 	var settings S
-	err := json.Unmarshal([]byte(text), &settings)
-	if err == nil {
-		err = run(settings)
+	if err := json.Unmarshal([]byte(text), &settings); err != nil {
+		return err
 	}
-	fmt.Fprintln(os.Stderr, "nobody killed this process:", err)
-	os.Exit(1)
+	return errors.Join(errors.New("nobody killed this process"), run(settings))
 }
 
 const victimVariable = "PACKHOF_TEST_VICTIM"
