@@ -167,8 +167,7 @@ func openSQLiteAlone(path string) (*reading, error) {
 // isBroken tells a file that is no database of a gate from one that could not
 // be read.
 func isBroken(err error) bool {
-	var coded interface{ Code() string }
-	return errors.Is(err, sql.ErrNoRows) || errors.As(err, &coded) && coded.Code() == codeBroken
+	return errors.Is(err, sql.ErrNoRows) || problem.CodeOf(err) == codeBroken
 }
 
 // Lost is closed when another file was copied over the database. Nothing is

@@ -27,18 +27,9 @@ func SomeOf(lines []string) []string {
 
 // Besides adds lines of evidence to an error that has a code: what else is wrong.
 func Besides(err error, lines ...string) error {
-	var coded interface{ Code() string }
-	if len(lines) == 0 || !errors.As(err, &coded) {
+	code := CodeOf(err)
+	if len(lines) == 0 || code == "" {
 		return err
 	}
-	p := New(coded.Code(), "%w", err)
-	var evident interface{ Evidence() []string }
-	if errors.As(err, &evident) {
-		p = p.With(evident.Evidence()...)
-	}
-	var remedied interface{ Remedy() string }
-	if errors.As(err, &remedied) {
-		p = p.Hint("%s", remedied.Remedy())
-	}
-	return p.With(lines...)
+	return New(code, "%w", err).With(EvidenceOf(err)...).With(lines...).Hint("%s", RemedyOf(err))
 }
