@@ -15,7 +15,7 @@ func gateEntries() []Entry {
 		{"gate/identity", ExitFailed, "The key that opens encrypted volumes is missing, or not the one that enrol.json names.", "bring the folder keys back from a backup"},
 		{"gate/receipt-key", ExitFailed, "The key that signs receipts is no such key, or not the one that enrol.json names.", "bring both back from one backup"},
 		{"case/whole", ExitFailed, "Nothing of a case's bundle is lacking.", ""},
-		{"gate/busy", ExitFailed, "Another process works in the gate's data directory, and it is no serve that could be asked.", "wait for it to end"},
+		{"gate/busy", ExitFailed, "Another process works in the gate's data directory, which one at a time may have.", "wait for it to end"},
 		{"gate/no-database", ExitFailed, "The data directory of a gate has lost its database, which holds cases, names and trust, or another file took its place while the gate ran.", "bring it back from a backup"},
 		{"gate/database-overwritten", ExitFailed, "Another file was copied over the database while the gate ran. Nothing was written to it, and serve ended; what the gate had not written into the file yet lies beside it.", "bring the newest gate.db back; if it is lost, bring gate.db and gate.anchor back from one backup"},
 		{"gate/database-broken", ExitFailed, "The database of the gate cannot be read, or its tables are not those of a gate.", "bring gate.db and gate.anchor back from one backup"},

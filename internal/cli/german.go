@@ -164,7 +164,7 @@ func germanHelpers() []GermanEntry {
 func germanGate() []GermanEntry {
 	return []GermanEntry{
 		{"audit/broken", "Das Prüfprotokoll wurde von außen verändert: Einträge und Prüfsummen passen nicht zusammen.", "aufhören, das Datenverzeichnis so lassen, wie es ist, und mit der letzten Sicherung vergleichen"},
-		{"gate/busy", "Ein anderer Prozess arbeitet im Datenverzeichnis des Gates, und er lässt sich nicht fragen.", "warten, bis er fertig ist"},
+		{"gate/busy", "Ein anderer Prozess arbeitet im Datenverzeichnis des Gates; das kann immer nur einer.", "warten, bis er fertig ist"},
 		{"audit/contradiction", "Eine Zeile der Datenbank steht nicht so im Prüfprotokoll: jemand hat sie geändert. Was sie betrifft, wird nicht verwendet.", "aufhören, das Datenverzeichnis so lassen, wie es ist, und mit der letzten Sicherung vergleichen"},
 		{"gate/history-rolled-back", "Die Datenbank des Gates ist älter als das, was das Gate getan hat: ihr Prüfprotokoll ist kürzer, als ihr Anker sagt.", "die neueste gate.db zurückholen; ist sie verloren, gate.db und gate.anchor aus einer Sicherung zurückholen"},
 		{"gate/history-differs", "Die Datenbank des Gates erzählt eine andere Geschichte, als das Gate hatte: ihr Prüfprotokoll passt nicht zum Anker.", "die neueste gate.db zurückholen; ist sie verloren, gate.db und gate.anchor aus einer Sicherung zurückholen"},
