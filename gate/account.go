@@ -266,8 +266,11 @@ func (g *Gate) Session(ctx context.Context, token string) (Actor, error) {
 		return Actor{}, err
 	}
 	if now.Sub(fromSeconds(used)) > time.Minute {
-		if _, err := g.db.write.ExecContext(ctx, `UPDATE session SET used = ? WHERE token = ?`, seconds(now), sessionKey(token)); err != nil {
-			return Actor{}, err
+		if err := g.db.alone(ctx, func(writer *sql.Conn) error {
+			_, err := writer.ExecContext(ctx, `UPDATE session SET used = ? WHERE token = ?`, seconds(now), sessionKey(token))
+			return err
+		}); err != nil {
+			return Actor{}, g.trouble(err)
 		}
 	}
 	return Actor{name: name, account: true, roles: parseRoles(roles)}, nil

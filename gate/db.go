@@ -98,6 +98,10 @@ func openSQLite(path, vfs string, connections int) (*sql.DB, error) {
 	if vfs != "" {
 		query.Set("vfs", vfs)
 	}
+	return openSQLiteAs(path, query, connections)
+}
+
+func openSQLiteAs(path string, query url.Values, connections int) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
 	if err != nil {
 		return nil, err
@@ -109,13 +113,7 @@ func openSQLite(path, vfs string, connections int) (*sql.DB, error) {
 // openSQLiteToLook opens a file for one connection that writes nothing, neither
 // into it nor beside it.
 func openSQLiteToLook(path string) (*sql.DB, error) {
-	query := url.Values{"mode": {"ro"}, "vfs": {inMemory}}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1)
-	return db, nil
+	return openSQLiteAs(path, url.Values{"mode": {"ro"}, "vfs": {inMemory}}, 1)
 }
 
 func migrate(ctx context.Context, db *sql.DB) error {

@@ -7,33 +7,38 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 )
 
 // Whoever copies an older file over the database of a gate that runs leaves it
 // the log of what it wrote last, and its pages in memory: they would be written
 // into the older file, and what comes of both is none. Only the process that has
-// the lock writes to the file, and only when it ends a step: what else changes
-// it is somebody else.
+// the lock writes to the file, and only while it has the connection that writes:
+// what else changes it is somebody else.
 
 // leftFile is the file of the database, without the write-ahead log beside it, as
 // this process has left it.
 type leftFile struct {
 	size     int64 // in bytes
 	modified time.Time
+	known    fileState // when it was last read alone: SQLite may have brought a part of its log into it since
+}
 
-	known   bool // what follows
+// fileState is what the file says of itself.
+type fileState struct {
 	schema  int64
 	entries int64     // of the audit log
 	root    tlog.Hash // of that log
 }
 
 // alone uses the connection that writes, which nobody else has meanwhile. The
-// file must be there, and be as it was left, before and after.
+// file must be there, and be as it was left.
 func (d *database) alone(ctx context.Context, use func(*sql.Conn) error) (err error) {
 	conn, err := d.write.Conn(ctx)
 	if err != nil {
@@ -47,14 +52,30 @@ func (d *database) alone(ctx context.Context, use func(*sql.Conn) error) (err er
 	if err := d.there(ctx, conn); err != nil {
 		return err
 	}
-	if err := use(conn); err != nil {
-		return err
-	}
+	err = use(conn)
+	return errors.Join(err, d.leave(context.WithoutCancel(ctx), conn))
+}
+
+// leave takes the file as it is now for how this process has left it. It judges
+// nothing: while others read, SQLite brings only a part of its log into the
+// file, which alone is no whole database then.
+func (d *database) leave(ctx context.Context, writer *sql.Conn) error {
 	info, err := os.Stat(d.path)
 	if err != nil || !os.SameFile(info, d.file) {
-		return nil // it is done, and who comes next is told
+		return d.there(ctx, writer) // which keeps what is in it
 	}
-	return d.asLeft(context.WithoutCancel(ctx), info)
+	if d.isAsLeft(info) {
+		return nil
+	}
+	d.left.size, d.left.modified = info.Size(), info.ModTime()
+	if now, err := d.readAlone(ctx); err == nil {
+		d.left.known = now
+	}
+	return nil
+}
+
+func (d *database) isAsLeft(info os.FileInfo) bool {
+	return info.Size() == d.left.size && info.ModTime().Equal(d.left.modified)
 }
 
 // remember takes the file as it is for the one that this process goes on with.
@@ -62,56 +83,111 @@ func (d *database) remember(ctx context.Context) error {
 	if err := d.write.QueryRowContext(ctx, `PRAGMA schema_version`).Scan(&d.schema); err != nil {
 		return err
 	}
-	now, err := lookAtFile(ctx, d.path)
-	if err != nil && !isBroken(err) { // all of it may be in the write-ahead log yet
-		return err
+	d.left = leftFile{size: d.file.Size(), modified: d.file.ModTime()}
+	now, err := d.readAlone(ctx)
+	if isAnother(err) {
+		return nil // all of it may be in the write-ahead log yet
 	}
-	now.size, now.modified = d.file.Size(), d.file.ModTime()
-	d.left = now
-	return nil
+	d.left.known = now
+	return err
 }
 
-// asLeft makes sure that the file is as it was left, or goes on from that.
+// asLeft makes sure that the file is as it was left, or goes on from that: with
+// all that it had, or as a part of what it is with the log beside it.
 func (d *database) asLeft(ctx context.Context, info os.FileInfo) error {
-	if d.overwritten != nil || info.Size() == d.left.size && info.ModTime().Equal(d.left.modified) {
+	if d.overwritten != nil || d.isAsLeft(info) {
 		return d.overwritten
 	}
-	now, err := lookAtFile(ctx, d.path)
-	if err != nil && !isBroken(err) {
-		return err
+	now, err := d.readAlone(ctx)
+	if isAnother(err) && info.Size() > 0 && d.isWholeWithLog(ctx) { // SQLite would throw the log of an empty file away
+		now, err = d.left.known, nil
 	}
-	if err == nil {
-		err = d.goesOn(ctx, now)
-	}
-	if err != nil {
+	if isAnother(err) {
 		d.overwritten = d.giveUp(err)
 		close(d.lost)
 		return d.overwritten
 	}
-	now.size, now.modified = info.Size(), info.ModTime()
-	d.left = now
-	return nil
-}
-
-// goesOn holds the file against what it was.
-func (d *database) goesOn(ctx context.Context, now leftFile) error {
-	switch {
-	case !d.left.known:
-		return nil
-	case now.schema != d.left.schema && now.schema != d.schema:
-		return errors.New("it was made anew")
-	case now.entries < d.left.entries:
-		return fmt.Errorf("its audit log has %d entries, and it had %d", now.entries, d.left.entries)
-	}
-	db, err := openSQLiteAlone(d.path)
 	if err != nil {
 		return err
 	}
-	root, err := tlog.TreeHash(d.left.entries, treeHashes{ctx, db})
-	if err == nil && root != d.left.root {
-		err = errors.New("its audit log is another one")
+	d.left = leftFile{size: info.Size(), modified: info.ModTime(), known: now}
+	return nil
+}
+
+// anotherError says that a file is not the one that was left.
+type anotherError struct{ why error }
+
+func (e *anotherError) Error() string { return e.why.Error() }
+func (e *anotherError) Unwrap() error { return e.why }
+
+func isAnother(err error) bool {
+	_, is := errors.AsType[*anotherError](err)
+	return is
+}
+
+// readAlone reads the file without the log beside it. A file that cannot be what
+// was left is an anotherError.
+func (d *database) readAlone(ctx context.Context) (now fileState, err error) {
+	db, err := openSQLiteAlone(d.path)
+	if err != nil {
+		return now, err
 	}
-	return errors.Join(err, db.Close())
+	now, err = stateOf(ctx, db)
+	switch {
+	case isBroken(err):
+		err = &anotherError{err}
+	case err == nil:
+		err = d.goesOn(ctx, db, now)
+	}
+	return now, errors.Join(err, db.Close())
+}
+
+func stateOf(ctx context.Context, q queryer) (now fileState, err error) {
+	if err := q.QueryRowContext(ctx, `PRAGMA schema_version`).Scan(&now.schema); err != nil {
+		return now, err
+	}
+	if now.entries, err = logSize(ctx, q); err != nil {
+		return now, err
+	}
+	now.root, err = tlog.TreeHash(now.entries, treeHashes{ctx, q})
+	return now, err
+}
+
+// goesOn holds what the file is against what it was.
+func (d *database) goesOn(ctx context.Context, q queryer, now fileState) error {
+	was := d.left.known
+	switch {
+	case was == fileState{}: // nothing was in it yet
+		return nil
+	case now.schema != was.schema && now.schema != d.schema:
+		return &anotherError{errors.New("it was made anew")}
+	case now.entries < was.entries:
+		return &anotherError{fmt.Errorf("its audit log has %d entries, and it had %d", now.entries, was.entries)}
+	}
+	root, err := tlog.TreeHash(was.entries, treeHashes{ctx, q})
+	if err == nil && root != was.root {
+		err = &anotherError{errors.New("its audit log is another one")}
+	}
+	return err
+}
+
+// isWholeWithLog tells a file that somebody else's checkpoint has brought half
+// up to date from one that belongs to no log of ours: together with the log the
+// first is a whole database that goes on from what was left.
+func (d *database) isWholeWithLog(ctx context.Context) bool {
+	look, err := openSQLiteAs(d.path, url.Values{"mode": {"ro"}}, 1)
+	if err != nil {
+		return false
+	}
+	db := &reading{look, d.path}
+	err = wholeDatabase(ctx, db)
+	if err == nil {
+		var now fileState
+		if now, err = stateOf(ctx, db); err == nil {
+			err = d.goesOn(ctx, db, now)
+		}
+	}
+	return errors.Join(err, db.Close()) == nil
 }
 
 // giveUp puts the log of what was written aside, which belongs to a file that is
@@ -131,37 +207,17 @@ func (d *database) giveUp(what error) error {
 			p = p.With("aside:  " + aside)
 		}
 	}
+	if err := cas.SyncDir(filepath.Dir(d.path)); err != nil { // or a power cut brings them back
+		return errors.Join(p, err)
+	}
 	return p
-}
-
-// lookAtFile reads what the file says of itself.
-func lookAtFile(ctx context.Context, path string) (now leftFile, err error) {
-	db, err := openSQLiteAlone(path)
-	if err != nil {
-		return now, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := db.QueryRowContext(ctx, `PRAGMA schema_version`).Scan(&now.schema); err != nil {
-		return now, err
-	}
-	if now.entries, err = logSize(ctx, db); err != nil {
-		return now, err
-	}
-	now.root, err = tlog.TreeHash(now.entries, treeHashes{ctx, db})
-	now.known = err == nil
-	return now, err
 }
 
 // openSQLiteAlone opens a file for reading as if nobody had it, without the
 // write-ahead log beside it.
 func openSQLiteAlone(path string) (*reading, error) {
-	query := url.Values{"immutable": {"1"}}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1)
-	return &reading{db, path}, nil
+	db, err := openSQLiteAs(path, url.Values{"immutable": {"1"}}, 1)
+	return &reading{db, path}, err
 }
 
 // isBroken tells a file that is no database of a gate from one that could not

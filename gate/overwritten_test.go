@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -145,6 +146,31 @@ func (l *lab) write(steps int) {
 	}
 }
 
+// whileRead has the gate write more than its log takes while somebody reads what
+// was there before, so that only a part of it can go into the file.
+func (l *lab) whileRead(then func() error) (err error) {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(l.dir, "gate.db")+"?mode=ro&_pragma=busy_timeout(10000)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for range 3 {
+		l.write(80) // what a reader pins is in the log, and what comes later goes on in its pages
+		reading, err := db.BeginTx(l.t.Context(), &sql.TxOptions{ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		var n int64
+		err = reading.QueryRowContext(l.t.Context(), `SELECT count(*) FROM leaf`).Scan(&n)
+		l.write(200)
+		if err := errors.Join(err, then(), reading.Rollback()); err != nil {
+			return err
+		}
+		l.write(1)
+	}
+	return nil
+}
+
 // TestWhatIsNoOtherDatabase does to the file what changes nothing in it: the gate
 // goes on.
 func TestWhatIsNoOtherDatabase(t *testing.T) {
@@ -162,6 +188,10 @@ func TestWhatIsNoOtherDatabase(t *testing.T) {
 			return errors.Join(err, copyOver(path+".backup", path))
 		},
 		"brought up to date": func(l *lab, _ string) error { return l.change(`PRAGMA wal_checkpoint(TRUNCATE)`) },
+		"brought half up to date while somebody reads": func(l *lab, _ string) error {
+			return l.whileRead(func() error { return l.change(`PRAGMA wal_checkpoint(PASSIVE)`) })
+		},
+		"grown by the gate while somebody reads": func(l *lab, _ string) error { return l.whileRead(func() error { return nil }) },
 		"grown by the gate": func(l *lab, path string) error {
 			before, err := os.Stat(path)
 			for i := 0; err == nil && i < 20; i++ {
