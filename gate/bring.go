@@ -63,13 +63,19 @@ func (g *Gate) bringContent(ctx context.Context, by Actor, id CaseID, b *bundle.
 	return true, lacks, g.step(ctx, "verified", func(t *tx) error { return t.noteCopied(ctx, by, r, b, lacks) })
 }
 
-// noteCopied records that a volume was copied, and what is lacking then: the last
-// one makes the content verified.
+// noteCopied records that a volume was copied, and what is lacking then; after the
+// last one the content is verified.
 func (t *tx) noteCopied(ctx context.Context, by Actor, r *row, b *bundle.Bundle, lacks []bundle.Piece) error {
 	m := b.Manifest()
 	if len(lacks) > 0 {
 		detail := counted(len(b.Volumes()), "volume {volumes}: {bytes} bytes are lacking", "volumes {volumes}: {bytes} bytes are lacking", "volumes", volumesText(b), "bytes", bytesOf(lacks))
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.volume", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail, Data: lackingOf(b, lacks)})
+	}
+	if !isAlone(b) {
+		detail := counted(len(b.Volumes()), "volume {volumes}: nothing is lacking any more", "volumes {volumes}: nothing is lacking any more", "volumes", volumesText(b))
+		if err := t.log(ctx, leaf{Actor: by.Name(), Type: "case.volume", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail}); err != nil {
+			return err
+		}
 	}
 	if r.State == Received {
 		if err := t.move(ctx, r, Verified, nil); err != nil {

@@ -208,12 +208,12 @@ func (t *tx) setName(ctx context.Context, r *row, destination string, n Name, a 
 		return nil
 	case before.caseID == r.ID && before.replaced != nil:
 		replaced = before.replaced.String()
-	case before.caseID != r.ID && before.digest != n.Digest:
-		replaced = before.digest.String()
+	case before.caseID != r.ID:
+		replaced = before.digest.String() // it may be the same content: then nothing changed under the name
 	}
 	_, err = t.ExecContext(ctx, `INSERT INTO name (destination, repository, tag, kind, digest, media_type, size, replaced, case_id, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET kind = excluded.kind, digest = excluded.digest, media_type = excluded.media_type, size = excluded.size,
-		replaced = excluded.replaced, case_id = excluded.case_id, since = excluded.since`,
+		replaced = excluded.replaced, case_id = excluded.case_id, since = CASE WHEN digest = excluded.digest THEN since ELSE excluded.since END`,
 		destination, n.Repository, n.Tag, n.Kind, n.Digest.String(), a.Root.MediaType, a.Size, replaced, r.ID, seconds(t.now))
 	return err
 }
@@ -232,7 +232,8 @@ func (g *Gate) verifyAll(ctx context.Context, by Actor, r *row, d *Destination, 
 	})
 }
 
-// destinationFailed records that a destination failed in a release under way, or that somebody interrupted
+// destinationFailed records that a destination failed in a release under way, or
+// that somebody interrupted
 // the release; the next start goes on with the latter. Content that rotted in
 // the store is dropped, so that receiving the bundle again brings it back.
 func (g *Gate) destinationFailed(ctx context.Context, by Actor, r *row, d *Destination, b *bundle.Bundle, failure error) error {

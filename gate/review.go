@@ -125,6 +125,7 @@ type ReviewPlan struct {
 	Replaces    *bundle.Digest `json:"replaces"`
 	Owner       string         `json:"owner"` // channel that has the name, if it is another one: this case cannot be released
 	Kept        bool           `json:"kept"`  // a later serial has the name, and keeps it
+	Same        bool           `json:"same"`  // the very content stands under the name already
 }
 
 // ReviewRemoved is an artifact that the channel carried last and does not now.

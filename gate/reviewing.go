@@ -195,6 +195,8 @@ func (g *Gate) planned(ctx context.Context, q queryer, r *row, m *bundle.Manifes
 		plan := ReviewPlan{Destination: d.Name, Location: d.Location, Name: name.String()}
 		switch {
 		case held == nil:
+		case held.caseID == r.ID && held.replaced != nil && *held.replaced == a.Root.Digest:
+			plan.Same = true
 		case held.caseID == r.ID:
 			plan.Replaces = held.replaced
 		case held.by(m.Channel).newerThan(m):
@@ -204,6 +206,8 @@ func (g *Gate) planned(ctx context.Context, q queryer, r *row, m *bundle.Manifes
 			if held.channel != m.Channel {
 				plan.Owner = held.channel
 			}
+		default:
+			plan.Same = true
 		}
 		plans = append(plans, plan)
 	}

@@ -304,3 +304,25 @@ func TestProgressIsThatOfTheMedium(t *testing.T) {
 		t.Errorf("copied %d of %d bytes, from one volume of a bundle of %d", last.Done, last.Total, c.Size)
 	}
 }
+
+// TestEveryVolumeIsWrittenDown: the one that makes a bundle whole, too.
+func TestEveryVolumeIsWrittenDown(t *testing.T) {
+	l := newLab(t)
+	_, paths := inVolumes(t, l)
+	var c *gate.Case
+	for _, path := range paths {
+		var err error
+		if c, err = l.gate.Receive(t.Context(), operator, path, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written := 0
+	for _, e := range c.History {
+		if e.Type == "case.volume" {
+			written++
+		}
+	}
+	if written != len(paths) {
+		t.Errorf("%d volumes of %d stand in the history: %+v", written, len(paths), c.History)
+	}
+}

@@ -12,7 +12,7 @@ type destinationView struct {
 	Location  string
 	Created   int // names that are new
 	Replaced  int // names that get other content
-	Unchanged int // artifacts that the plant has already
+	Unchanged int // names that have the same content already
 	Kept      int // names that a later serial has, and keeps
 	Taken     int // names of another channel
 }
@@ -35,13 +35,13 @@ func destinationsOf(artifacts []gate.ReviewArtifact) []destinationView {
 				i = len(list)
 				list = append(list, destinationView{Name: plan.Destination, Location: plan.Location})
 			}
-			list[i].count(a, plan)
+			list[i].count(plan)
 		}
 	}
 	return list
 }
 
-func (d *destinationView) count(a gate.ReviewArtifact, plan gate.ReviewPlan) {
+func (d *destinationView) count(plan gate.ReviewPlan) {
 	switch {
 	case plan.Owner != "":
 		d.Taken++
@@ -49,7 +49,7 @@ func (d *destinationView) count(a gate.ReviewArtifact, plan gate.ReviewPlan) {
 		d.Kept++
 	case plan.Replaces != nil:
 		d.Replaced++
-	case a.Change == changeNone:
+	case plan.Same:
 		d.Unchanged++
 	default:
 		d.Created++
