@@ -168,7 +168,7 @@ func (a *anchor) read() (err error) {
 
 // restoreHint says how to go on with an older copy: whoever puts it back says
 // so by putting back both.
-const restoreHint = "bring the newest gate.db back; if it is lost, bring gate.db and gate.anchor back from one backup, and have every bundle since then received again"
+const restoreHint = "bring the newest gate.db back; if it is lost, delete gate.db-wal and gate.db-shm, bring gate.db and gate.anchor back from one backup, and have every bundle since then received again"
 
 // parseAnchor reads a checkpoint that the verifier's key has signed: a line
 // each for the name of the log, its size and its root.

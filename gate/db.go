@@ -48,13 +48,16 @@ type database struct {
 // log in memory instead of in a file beside the database.
 const inMemory = "unix-excl"
 
-// openDatabase opens or makes the file, brings its tables up to date, and holds
-// them against those that this program makes.
+// openDatabase opens or makes the file, with the log that belongs to it, brings its
+// tables up to date, and holds them against those that this program makes.
 //
 // The index of the write-ahead log is a file that other programs can share.
 // Where the disk has no room for it, it is kept in memory: a gate on a full
 // disk must still tell what it has. One process has the data directory anyway.
 func openDatabase(ctx context.Context, path string) (*database, error) {
+	if err := logBelongs(ctx, path); err != nil {
+		return nil, err
+	}
 	d, err := openUpToDate(ctx, path, "")
 	if noRoomForIndex(err) {
 		d, err = openUpToDate(ctx, path, inMemory)
@@ -112,8 +115,9 @@ func openSQLiteAs(path string, query url.Values, connections int) (*sql.DB, erro
 
 // openSQLiteToLook opens a file for one connection that writes nothing, neither
 // into it nor beside it.
-func openSQLiteToLook(path string) (*sql.DB, error) {
-	return openSQLiteAs(path, url.Values{"mode": {"ro"}, "vfs": {inMemory}}, 1)
+func openSQLiteToLook(path string) (*reading, error) {
+	db, err := openSQLiteAs(path, url.Values{"mode": {"ro"}, "vfs": {inMemory}}, 1)
+	return &reading{db, path}, err
 }
 
 func migrate(ctx context.Context, db *sql.DB) error {

@@ -137,6 +137,11 @@ func wholeDatabase(ctx context.Context, q queryer) error {
 	if err := checkTables(ctx, q); err != nil {
 		return err
 	}
+	return wholePages(ctx, q)
+}
+
+// wholePages looks at the pages of a database, of whatever version.
+func wholePages(ctx context.Context, q queryer) error {
 	var found string
 	if err := q.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found); err != nil {
 		return err
@@ -322,11 +327,10 @@ func DoctorClosed(ctx context.Context, dir string, failure error) []Check {
 		return append(checks, failedCheck("database", err))
 	}
 	path := filepath.Join(dir, fileDatabase)
-	look, err := openSQLiteToLook(path)
+	read, err := openSQLiteToLook(path)
 	if err != nil {
 		return append(checks, failedCheck("database", databaseTrouble(path, err)))
 	}
-	read := &reading{look, path}
 	g.db = &database{read: read, path: path}
 	if err := wholeDatabase(ctx, read); err != nil {
 		checks = append(checks, failedCheck("database", g.trouble(err)))

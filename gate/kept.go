@@ -87,10 +87,8 @@ func putLeaves(ctx context.Context, q queryer, id CaseID) ([]putLeaf, error) {
 			return l, errors.Join(errLogBroken, err)
 		}
 		return l, nil
-	}, `SELECT bytes FROM leaf WHERE case_id = ? AND instr(bytes, ?) > 0 ORDER BY n DESC`, id, []byte(`"type":"`+typePut+`"`))
+	}, `SELECT bytes FROM leaf WHERE case_id = ? AND instr(bytes, ?) > 0 ORDER BY n DESC`, id, []byte(`"type":"load.put"`))
 }
-
-const typePut = "load.put"
 
 func (r putRow) isSaid(leaves []putLeaf) error {
 	for _, l := range leaves {

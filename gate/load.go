@@ -143,7 +143,7 @@ func (g *Gate) recordPut(ctx context.Context, by Actor, r *row, d *Destination, 
 			r.ID, d.Name, place, name.Digest.String(), name.Repository, name.Tag, text); err != nil {
 			return err
 		}
-		return t.log(ctx, leaf{Actor: by.Name(), Type: typePut, Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: said("{destination}: {location}", "destination", d.Name, "location", receipt.Location),
+		return t.log(ctx, leaf{Actor: by.Name(), Type: "load.put", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: said("{destination}: {location}", "destination", d.Name, "location", receipt.Location),
 			Data: putSaid{Receipt: receipt, Artifact: &place, Digest: &name.Digest, Repository: name.Repository, Tag: name.Tag}})
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -142,6 +144,8 @@ func (d *database) readAlone(ctx context.Context) (now fileState, err error) {
 	return now, errors.Join(err, db.Close())
 }
 
+// stateOf reads what a file says of itself. Pages of two files that happen to
+// fit are an anotherError: each step writes the head of its log down.
 func stateOf(ctx context.Context, q queryer) (now fileState, err error) {
 	if err := q.QueryRowContext(ctx, `PRAGMA schema_version`).Scan(&now.schema); err != nil {
 		return now, err
@@ -149,8 +153,34 @@ func stateOf(ctx context.Context, q queryer) (now fileState, err error) {
 	if now.entries, err = logSize(ctx, q); err != nil {
 		return now, err
 	}
-	now.root, err = tlog.TreeHash(now.entries, treeHashes{ctx, q})
+	if now.root, err = tlog.TreeHash(now.entries, treeHashes{ctx, q}); err != nil {
+		return now, err
+	}
+	said, err := saidEntries(ctx, q)
+	if err == nil && said != now.entries && said >= 0 {
+		err = &anotherError{fmt.Errorf("its audit log has %d entries, and says that it has %d", now.entries, said)}
+	}
 	return now, err
+}
+
+// saidEntries is how many entries the log had when its head was last written
+// down; -1 where none was.
+func saidEntries(ctx context.Context, q queryer) (int64, error) {
+	var head []byte
+	err := q.QueryRowContext(ctx, `SELECT checkpoint FROM head_signed`).Scan(&head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return -1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	if lines := strings.SplitN(string(head), "\n", 3); len(lines) == 3 {
+		if n, err = strconv.ParseInt(lines[1], 10, 64); err == nil && n >= 0 {
+			return n, nil
+		}
+	}
+	return 0, &anotherError{errors.New("the head of its audit log is none")}
 }
 
 // goesOn holds what the file is against what it was.
@@ -161,11 +191,17 @@ func (d *database) goesOn(ctx context.Context, q queryer, now fileState) error {
 		return nil
 	case now.schema != was.schema && now.schema != d.schema:
 		return &anotherError{errors.New("it was made anew")}
-	case now.entries < was.entries:
-		return &anotherError{fmt.Errorf("its audit log has %d entries, and it had %d", now.entries, was.entries)}
 	}
-	root, err := tlog.TreeHash(was.entries, treeHashes{ctx, q})
-	if err == nil && root != was.root {
+	return was.isBeginning(ctx, q, now.entries)
+}
+
+// isBeginning holds a log of so many entries against what it was.
+func (s fileState) isBeginning(ctx context.Context, q queryer, entries int64) error {
+	if entries < s.entries {
+		return &anotherError{fmt.Errorf("its audit log has %d entries, and it had %d", entries, s.entries)}
+	}
+	root, err := tlog.TreeHash(s.entries, treeHashes{ctx, q})
+	if err == nil && root != s.root {
 		err = &anotherError{errors.New("its audit log is another one")}
 	}
 	return err
@@ -180,12 +216,9 @@ func (d *database) isWholeWithLog(ctx context.Context) bool {
 		return false
 	}
 	db := &reading{look, d.path}
-	err = wholeDatabase(ctx, db)
+	now, err := stateOf(ctx, db)
 	if err == nil {
-		var now fileState
-		if now, err = stateOf(ctx, db); err == nil {
-			err = d.goesOn(ctx, db, now)
-		}
+		err = errors.Join(d.goesOn(ctx, db, now), wholeDatabase(ctx, db))
 	}
 	return errors.Join(err, db.Close()) == nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cas"
 	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
@@ -82,12 +83,85 @@ func TestADatabaseThatIsCopiedOver(t *testing.T) {
 // elsewhere opens a copy of the gate: what the process of before still has open
 // is not the next start's.
 func (l *lab) elsewhere() error {
-	next := *l
-	next.dir = filepath.Join(l.t.TempDir(), "gate")
-	if err := os.CopyFS(next.dir, os.DirFS(l.dir)); err != nil {
+	next, err := l.killed()
+	if err != nil {
 		return err
 	}
 	return next.opening()
+}
+
+// killed is what a gate would leave that is killed now.
+func (l *lab) killed() (*lab, error) {
+	next := *l
+	next.dir = filepath.Join(l.t.TempDir(), "gate")
+	return &next, os.CopyFS(next.dir, os.DirFS(l.dir))
+}
+
+// TestALogOfAnotherFile brings files back beside the log that a killed gate has
+// left: it goes into none but its own.
+func TestALogOfAnotherFile(t *testing.T) {
+	of := overOnce(t)
+	for name, c := range map[string]struct {
+		bring map[string]string // to from
+		then  string            // of the start after gate.db-wal and gate.db-shm were deleted
+	}{
+		"a backup":                {map[string]string{"gate.db": "older.db", "gate.anchor": "older.anchor"}, ""},
+		"a backup, and no anchor": {map[string]string{"gate.db": "older.db"}, "gate/history-rolled-back"},
+		"of another gate":         {map[string]string{"gate.db": "other.db"}, "gate/history-differs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, err := of.run(t).killed()
+			if err != nil {
+				t.Fatal(err)
+			}
+			newest := filepath.Join(l.dir, "newest.db")
+			if err := copyOver(filepath.Join(l.dir, "gate.db"), newest); err != nil {
+				t.Fatal(err)
+			}
+			for to, from := range c.bring {
+				if err := copyOver(filepath.Join(l.dir, from), filepath.Join(l.dir, to)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := contentOf(t, l.dir)
+			for range 2 {
+				if err := l.opening(); problem.CodeOf(err) != "gate/foreign-log" {
+					t.Fatalf("%v", err)
+				}
+			}
+			if diff := cmp.Diff(before, contentOf(t, l.dir)); diff != "" {
+				t.Errorf("files have changed (-before +after):\n%s", diff)
+			}
+			both, err := l.killed()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.bring["gate.anchor"] == "" {
+				if err := errors.Join(copyOver(newest, filepath.Join(both.dir, "gate.db")), both.opening()); err != nil {
+					t.Errorf("the newest one: %v", err)
+				}
+			}
+			err = errors.Join(os.Remove(filepath.Join(l.dir, "gate.db-wal")), os.RemoveAll(filepath.Join(l.dir, "gate.db-shm")))
+			if err := errors.Join(err, l.opening()); problem.CodeOf(err) != c.then || err != nil && c.then == "" {
+				t.Errorf("without the log: %v", err)
+			}
+		})
+	}
+}
+
+// contentOf is what gate.db, its log and its anchor hold.
+func contentOf(t *testing.T, dir string) map[string]cas.Digest {
+	t.Helper()
+	of := map[string]cas.Digest{}
+	for _, name := range []string{"gate.db", "gate.db-wal", "gate.anchor"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		of[name] = cas.DigestOf(b)
+	}
+	return of
 }
 
 // noticing are the ways in which it comes out.
@@ -110,9 +184,10 @@ func overOnce(t *testing.T) approvedOnce {
 	l := newLab(t)
 	f := l.forge(nil)
 	l.close()
-	older := filepath.Join(l.dir, "older.db")
-	if err := copyOver(filepath.Join(l.dir, "gate.db"), older); err != nil {
-		t.Fatal(err)
+	for from, to := range map[string]string{"gate.db": "older.db", "gate.anchor": "older.anchor"} {
+		if err := copyOver(filepath.Join(l.dir, from), filepath.Join(l.dir, to)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	other := newLab(t)
 	other.write(20)

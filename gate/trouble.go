@@ -100,7 +100,12 @@ func (d *database) there(ctx context.Context, writer *sql.Conn) error {
 		return errors.Join(what.Hint("keep this process running, and bring the newest gate.db back before it ends"), d.rescued)
 	}
 	// SQLite would replay what it left of the lost file into the copy.
-	return what.With("copy:     "+d.copied).Hint("stop the gate, then: rm -f %s %s && mv -f %s %s", shellWord(d.path+"-wal"), shellWord(d.path+"-shm"), shellWord(d.copied), shellWord(d.path))
+	return what.With("copy:     "+d.copied).Hint("stop the gate, then: %s", bringBack(d.path, d.copied))
+}
+
+// bringBack is the command that makes a copy the database.
+func bringBack(path, copied string) string {
+	return fmt.Sprintf("rm -f %s %s && mv -f %s %s", shellWord(path+"-wal"), shellWord(path+"-shm"), shellWord(copied), shellWord(path))
 }
 
 // shellWord is a path as a shell takes it.

@@ -17,6 +17,7 @@ func gateEntries() []Entry {
 		{"case/whole", ExitFailed, "Nothing of a case's bundle is lacking.", ""},
 		{"gate/busy", ExitFailed, "Another process works in the gate's data directory, which one at a time may have.", "wait for it to end"},
 		{"gate/no-database", ExitFailed, "The data directory of a gate has lost its database, which holds cases, names and trust, or another file took its place while the gate ran.", "bring it back from a backup"},
+		{"gate/foreign-log", ExitFailed, "Beside the database lies the write-ahead log of another one, such as that of the newer database over which a backup was copied. SQLite would write it into the file, so nothing was opened.", "where gate.db was brought back from a backup: delete gate.db-wal and gate.db-shm; else bring the newest gate.db back"},
 		{"gate/database-overwritten", ExitFailed, "Another file was copied over the database while the gate ran. Nothing was written to it, and serve ended; what the gate had not written into the file yet lies beside it.", "bring the newest gate.db back; if it is lost, bring gate.db and gate.anchor back from one backup"},
 		{"gate/database-broken", ExitFailed, "The database of the gate cannot be read, or its tables are not those of a gate.", "bring gate.db and gate.anchor back from one backup"},
 		{"gate/database-io", ExitFailed, "The disk of the gate's database gives errors.", "look at the disk"},

@@ -176,6 +176,7 @@ func germanGate() []GermanEntry {
 		{"gate/receipt-key", "Der Schlüssel, der Belege unterschreibt, ist keiner oder nicht der, den enrol.json nennt.", "beide aus einer Sicherung zurückholen"},
 		{"case/whole", "Von der Lieferung des Vorgangs fehlt nichts.", ""},
 		{"gate/no-database", "Dem Datenverzeichnis eines Gates fehlt die Datenbank mit Vorgängen, Namen und Vertrauen, oder eine andere Datei nahm ihren Platz ein, während das Gate lief.", "aus einer Sicherung zurückholen"},
+		{"gate/foreign-log", "Neben der Datenbank liegt das Schreibprotokoll einer anderen, etwa das der neueren Datenbank, über die eine Sicherung kopiert wurde. SQLite schriebe es in die Datei; darum wurde nichts geöffnet.", "wurde gate.db aus einer Sicherung geholt: gate.db-wal und gate.db-shm löschen; sonst die neueste gate.db zurückholen"},
 		{"gate/database-overwritten", "Über die Datenbank wurde eine andere Datei kopiert, während das Gate lief. Es hat nichts hineingeschrieben und serve beendet; was noch nicht in der Datei stand, liegt daneben.", "die neueste gate.db zurückholen; ist sie verloren, gate.db und gate.anchor aus einer Sicherung zurückholen"},
 		{"gate/database-broken", "Die Datenbank des Gates ist nicht lesbar, oder ihre Tabellen sind nicht die eines Gates.", "gate.db und gate.anchor aus derselben Sicherung zurückholen"},
 		{"gate/database-io", "Der Datenträger der Datenbank des Gates meldet Fehler.", "den Datenträger prüfen"},
