@@ -93,8 +93,11 @@ func PlanSet(h Head, o SetOptions) (*SetPlan, error) {
 	p.complete = p.info.isComplete(m)
 	p.metadata = [2][]Blob{metadataOf(m, 1), metadataOf(m, 2)}
 	number := []byte(`"number":`)
-	before, behind, _ := bytes.Cut(encoded, append(number, '1'))
-	p.around = [2][]byte{append(before, number...), behind}
+	before, behind, found := bytes.Cut(encoded, slices.Concat(number, []byte{'1'}))
+	if !found {
+		return nil, fmt.Errorf("the first volume does not say that it is: %s", encoded)
+	}
+	p.around = [2][]byte{slices.Concat(before, number), behind}
 	return p, nil
 }
 

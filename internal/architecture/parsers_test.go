@@ -13,7 +13,7 @@ import (
 )
 
 // fuzzed are the parsers of bytes, text and requests that others wrote, with the
-// target that fuzzes each: of its own package, and with a committed corpus.
+// target that fuzzes each, of its own package.
 var fuzzed = map[string]string{
 	"bundle.Open":                "FuzzOpen",
 	"bundle.OpenReceipt":         "FuzzReceipt",
@@ -74,29 +74,24 @@ var notFuzzed = map[string]string{
 
 var parserName = regexp.MustCompile(`^(?i:parse|decode)`)
 
+// foreign are the folders in which everything that is called like a parser must
+// be fuzzed: it reads what came over the gap, or from clients.
+var foreign = regexp.MustCompile(`^(bundle|signing|policy|gate)[./]`)
+
 // TestEveryParserIsFuzzed: a parser that is new, a target that is gone, and a
-// target without a corpus fail.
+// target without a corpus, wherever in the tree it is, fail.
 func TestEveryParserIsFuzzed(t *testing.T) {
-	seen := map[string]bool{}
-	for _, tree := range []string{"bundle", "signing", "policy", "gate"} {
-		err := filepath.WalkDir(filepath.Join("..", "..", tree), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
-				return err
-			}
-			dir, err := filepath.Rel(filepath.Join("..", ".."), filepath.Dir(path))
-			if err != nil {
-				return err
-			}
-			return eachFunction(path, func(name string) {
-				seen[filepath.ToSlash(dir)+"."+name] = true
-			})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	seen := functions(t, filepath.Join("..", ".."))
+	targets := 0
 	for name := range seen {
-		_, short, _ := strings.Cut(name, ".")
+		pkg, short, _ := strings.Cut(name, ".")
+		if strings.HasPrefix(short, "Fuzz") {
+			targets++
+			mustHaveCorpus(t, pkg, short)
+		}
+		if !foreign.MatchString(name) {
+			continue
+		}
 		if parserName.MatchString(short) && fuzzed[name] == "" && notFuzzed[name] == "" {
 			t.Errorf("%s is called like a parser: name what fuzzes it, or why nothing does", name)
 		}
@@ -106,16 +101,52 @@ func TestEveryParserIsFuzzed(t *testing.T) {
 		if !seen[name] || !seen[pkg+"."+target] {
 			t.Errorf("%s is gone, or %s, which fuzzes it", name, target)
 		}
-		corpus, err := os.ReadDir(filepath.Join("..", "..", filepath.FromSlash(pkg), "testdata", "fuzz", target))
-		if err != nil || len(corpus) == 0 {
-			t.Errorf("%s of %s has no corpus: %v", target, pkg, err)
-		}
 	}
 	for name := range notFuzzed {
 		if !seen[name] {
 			t.Errorf("%s is gone", name)
 		}
 	}
+	if targets < 50 {
+		t.Errorf("only %d targets were found", targets)
+	}
+}
+
+// mustHaveCorpus wants entries of a target that are committed, or can be.
+func mustHaveCorpus(t *testing.T, pkg, target string) {
+	t.Helper()
+	corpus, err := os.ReadDir(filepath.Join("..", "..", filepath.FromSlash(pkg), "testdata", "fuzz", target))
+	if err != nil || len(corpus) == 0 {
+		t.Errorf("%s of %s has no corpus below testdata/fuzz: %v", target, pkg, err)
+	}
+}
+
+// functions are those of a tree that could parse, and what fuzzes, by package.
+func functions(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		within, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || within == "build") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		return eachFunction(path, func(name string) {
+			seen[filepath.ToSlash(filepath.Dir(within))+"."+name] = true
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
 }
 
 // eachFunction calls found with the name of every function that a file declares

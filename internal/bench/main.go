@@ -19,10 +19,11 @@ func main() {
 	flag.StringVar(&b.dir, "dir", "build/bench", "folder to work in; it is emptied first and afterwards")
 	flag.StringVar(&b.write, "write", "", "Markdown `file` whose table is replaced")
 	flag.IntVar(&b.rounds, "rounds", 3, "how often each thing is done; the median counts")
-	flag.StringVar(&b.only, "only", "", "measure only images, volumes or packs; the page is left alone")
+	flag.StringVar(&b.only, "only", "", "measure only images, volumes or packs; not with -write")
 	flag.Parse()
-	if b.only != "" {
-		b.write = ""
+	if b.only != "" && b.write != "" {
+		fmt.Fprintln(os.Stderr, "bench: -only measures a part, and -write replaces the whole table: give one of them")
+		os.Exit(2)
 	}
 	if err := b.run(); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)

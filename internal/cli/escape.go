@@ -111,10 +111,11 @@ func items(d *jsontext.Decoder) (any, error) {
 }
 
 // text is a string, or one that has to be quoted: what is not to be printed
-// would stand in a block of lines as it is, and what begins with a blank or a
-// question mark would be read as something else.
+// would stand in a block of lines as it is, blanks at the end of a line there
+// would be lost, and what begins with a blank or a question mark would be read
+// as something else.
 func text(s string) any {
-	if s != "" && strings.IndexByte(" \n?", s[0]) >= 0 || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+	if s != "" && strings.IndexByte(" \n?", s[0]) >= 0 || strings.Contains(s, " \n") || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 		return quoted(s)
 	}
 	return s

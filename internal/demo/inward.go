@@ -145,17 +145,22 @@ func (d *demo) decide() error {
 		return err
 	}
 	d.say("approve: anna, with her account, for exactly what was shown")
-	digest, err := d.reviewDigest(1)
-	if err != nil {
-		return err
-	}
-	line := `packhof-gate approve 1 --as anna --password-file password --reason "runs as root, in its own namespace" --yes --review ` + digest
-	if _, err := d.show("plant", line); err != nil {
+	if err := d.approve(1, "runs as root, in its own namespace"); err != nil {
 		return err
 	}
 	d.say("release: loaded, and read back")
 	said, err := d.show("plant", "packhof-gate release 1")
 	d.point(said, "case 1", 1)
+	return err
+}
+
+// approve has anna say yes to what a case has now.
+func (d *demo) approve(id int, reason string) error {
+	digest, err := d.reviewDigest(id)
+	if err != nil {
+		return err
+	}
+	_, err = d.show("plant", fmt.Sprintf("packhof-gate approve %d --as anna --password-file password --reason %q --yes --review %s", id, reason, digest))
 	return err
 }
 
@@ -215,12 +220,20 @@ func (d *demo) fileBack() error {
 	if err != nil {
 		return err
 	}
-	name = strings.TrimSpace(name)
+	if err := d.sameFile(path, "host/models/inspector", strings.TrimSpace(name)); err != nil {
+		return err
+	}
+	_, err = d.show("plant", "mkdir files && cd files && "+strings.ReplaceAll(d.curl(path+"SHA256SUMS", ""), "gate/tls", "../gate/tls")+" | head -3")
+	return err
+}
+
+// sameFile compares a file of the depot with the one of a folder.
+func (d *demo) sameFile(path, folder, name string) error {
 	got, err := d.show("plant", d.curl(path+name, "")+" | sha256sum | cut -c1-64")
 	if err != nil {
 		return err
 	}
-	want, err := d.show("host/models/inspector", "sha256sum <"+name+" | cut -c1-64")
+	want, err := d.show(folder, "sha256sum <"+name+" | cut -c1-64")
 	if err != nil {
 		return err
 	}
@@ -228,14 +241,17 @@ func (d *demo) fileBack() error {
 	if got != want {
 		return fmt.Errorf("%s is %s in the depot and %s outside", name, got, want)
 	}
-	_, err = d.show("plant", "mkdir files && cd files && "+strings.ReplaceAll(d.curl(path+"SHA256SUMS", ""), "gate/tls", "../gate/tls")+" | head -3")
-	return err
+	return nil
 }
 
-// refused runs what must fail with an exit code and an error code.
+// refused runs at the plant what must fail with an exit code and an error code.
 func (d *demo) refused(line string, exit int, code string) error {
+	return d.refusedIn("plant", line, exit, code)
+}
+
+func (d *demo) refusedIn(folder, line string, exit int, code string) error {
 	d.tell("    $ " + line)
-	_, both, err := d.shell("plant", line)
+	_, both, err := d.shell(folder, line)
 	for text := range strings.Lines(both) {
 		d.tell("      " + strings.TrimRight(text, "\n"))
 	}
@@ -247,7 +263,8 @@ func (d *demo) refused(line string, exit int, code string) error {
 		return fmt.Errorf("%s was to end with exit code %d and %s: %w\n%s", line, exit, code, err, both)
 	}
 	d.tell(fmt.Sprintf("      (exit %d)", exit))
-	d.point(both, "packhof-gate: error: ", 2)
+	program, _, _ := strings.Cut(line, " ")
+	d.point(both, program+": error: ", 2)
 	return nil
 }
 

@@ -11,9 +11,10 @@ import (
 )
 
 // parcel shows that the media are not the bundle: they may be small, come in
-// any order and get lost, and what the plant has is not carried twice.
+// any order, get lost and be closed to strangers, what the plant has is not
+// carried twice, and thousands of files are not thousands of things to carry.
 func (d *demo) parcel() error {
-	for _, scene := range []func() error{d.smallDisks, d.lostDisk, d.difference} {
+	for _, scene := range []func() error{d.smallDisks, d.lostDisk, d.difference, d.encrypted, d.packs} {
 		if err := scene(); err != nil {
 			return err
 		}
@@ -134,4 +135,76 @@ func (d *demo) difference() error {
 	}
 	d.point(said, "case 5", 1)
 	return nil
+}
+
+// encrypted carries a bundle that only the plant's gate can open, not even the
+// host that wrote it.
+func (d *demo) encrypted() error {
+	d.say("encrypted to the plant: without its identity nobody looks in, not even the sender")
+	if err := errors.Join(d.atlas("legend.csv", table("secret legend", 20_000)), d.planned("1.2")); err != nil {
+		return err
+	}
+	if _, err := d.show("host", "mkdir ../sealed && packhof export --encrypt --to ../sealed"); err != nil {
+		return err
+	}
+	if err := d.refusedIn("host", "packhof inspect ../sealed", 2, "volume/encrypted"); err != nil {
+		return err
+	}
+	d.say("the plant's gate opens it with the key that it has for that")
+	said, err := d.show("plant", "packhof-gate receive ../sealed")
+	if err != nil {
+		return err
+	}
+	d.point(said, "case 6", 1)
+	return nil
+}
+
+// packs sends a folder of very many small files, which travel as few large
+// ones, and reads one of them back from the depot.
+func (d *demo) packs() error {
+	const files = 2000
+	d.say("a folder of %d small files: they travel in packs", files)
+	for i := range files {
+		folder := filepath.Join(d.dir, "host", "data", "atlas", fmt.Sprintf("tiles-%d", i/1000))
+		if i%1000 == 0 {
+			if err := os.Mkdir(folder, 0o755); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%04d.csv", i)), fmt.Appendf(nil, "tile,height\n%d,%d\n", i, i%97), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := d.planned("2.0"); err != nil {
+		return err
+	}
+	said, err := d.show("host", "mkdir ../packs && packhof export --to ../packs")
+	if err != nil {
+		return err
+	}
+	var blobs int
+	_, counts, _ := strings.Cut(said, "1 artifact, ")
+	if _, err := fmt.Sscanf(counts, "%d blobs", &blobs); err != nil {
+		return fmt.Errorf("the export does not say how much it wrote: %w\n%s", err, said)
+	}
+	if blobs > 20 {
+		return fmt.Errorf("%d files became %d blobs", files, blobs)
+	}
+	d.point(said, "wrote", 1)
+	return d.unpacked("tiles-1/1999.csv")
+}
+
+// unpacked takes the packs in, and reads a file out of them as clients do.
+func (d *demo) unpacked(file string) error {
+	d.say("they are loaded, and curl reads one of them, which is the one that went in")
+	if _, err := d.show("plant", "packhof-gate receive ../packs"); err != nil {
+		return err
+	}
+	if err := d.approve(7, "the tiles that were asked for"); err != nil {
+		return err
+	}
+	if _, err := d.show("plant", "packhof-gate release 7"); err != nil {
+		return err
+	}
+	return d.sameFile("/files/atlas/2.0/", "host/data/atlas", file)
 }

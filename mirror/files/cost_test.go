@@ -43,12 +43,13 @@ func counted(t *testing.T, name string, step func()) work {
 	return w
 }
 
-// systemCalls is how often this process has read and written so far.
+// systemCalls is how often this process has read and written so far; 0 on a
+// system that does not say, for no process comes here without having read.
 func systemCalls(t *testing.T) (calls uint64) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/io")
 	if err != nil {
-		return 0 // a system that does not say
+		return 0
 	}
 	for line := range strings.Lines(string(b)) {
 		var n uint64
@@ -130,12 +131,20 @@ func TestCostOfAFileStaysFlat(t *testing.T) {
 		allocs, calls, written := a.per(few)
 		moreAllocs, moreCalls, moreWritten := b.per(many)
 		t.Logf("%s: %.1f and %.1f allocations, %.2f and %.2f calls, %.0f and %.0f bytes a file; %d and %d KiB of heap", a.name, allocs, moreAllocs, calls, moreCalls, written, moreWritten, a.peak>>10, b.peak>>10)
-		if moreAllocs > allocs*1.05 || moreCalls > calls*1.05+0.01 || moreWritten > written*1.01 {
+		if moreAllocs > allocs*1.05 || moreWritten > written*1.01 {
 			t.Errorf("%s: a file of %d costs more than one of %d", a.name, many, few)
 		}
-		if moreCalls > 2.2 { // one that reads it, and one that finds its end
-			t.Errorf("%s: %.2f calls a file", a.name, moreCalls)
-		}
+		t.Run(a.name+" calls", func(t *testing.T) {
+			if systemCalls(t) == 0 {
+				t.Skip("/proc/self/io does not count the calls of this process")
+			}
+			if moreCalls > calls*1.05+0.01 {
+				t.Errorf("a file of %d costs more calls than one of %d", many, few)
+			}
+			if moreCalls > 2.2 { // one that reads it, and one that finds its end
+				t.Errorf("%.2f calls a file", moreCalls)
+			}
+		})
 		// The rest is what the collector has not given back yet.
 		if grown := int64(b.peak) - int64(a.peak) - 16<<20; grown > 1000*int64(many-few) {
 			t.Errorf("%s: %d bytes of heap for each file more", a.name, grown/int64(many-few))
