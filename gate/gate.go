@@ -34,8 +34,8 @@ type Options struct {
 	Policy       *policy.Policy
 	Judge        Judge
 
-	// Faults, in tests, is called before and after every step and may stop
-	// the gate there.
+	// Faults, in tests, is called before and after every step, and between reads
+	// that belong together, and may stop the gate there.
 	Faults func(point string) error
 }
 

@@ -33,10 +33,51 @@ type putRow struct {
 	put         putSaid
 }
 
+// checkKept looks at both in one state of the database, since steps may go on
+// meanwhile.
+func (g *Gate) checkKept(ctx context.Context) error {
+	return g.snapshot(ctx, func(q *view) error {
+		return errors.Join(g.checkPuts(ctx, q), g.checkTrustDocuments(ctx, q))
+	})
+}
+
 // checkPuts holds what was put, published or not, against what the audit log said
 // of it last.
-func checkPuts(ctx context.Context, q queryer) error {
-	rows, err := rowsOf(ctx, q, func(s scanner) (r putRow, err error) {
+func (g *Gate) checkPuts(ctx context.Context, q queryer) error {
+	ids, err := rowsOf(ctx, q, scanNumber, `SELECT DISTINCT case_id FROM load ORDER BY case_id`)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := g.checkPutsOf(ctx, q, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Gate) checkPutsOf(ctx context.Context, q queryer, id CaseID) error {
+	rows, err := putRows(ctx, q, id)
+	if err != nil {
+		return err
+	}
+	if err := g.fault("puts:between"); err != nil {
+		return err
+	}
+	leaves, err := putLeaves(ctx, q, id)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if err := r.isSaid(leaves); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func putRows(ctx context.Context, q queryer, id CaseID) ([]putRow, error) {
+	return rowsOf(ctx, q, func(s scanner) (r putRow, err error) {
 		var digest digestColumn
 		var text []byte
 		if err := s.Scan(&r.id, &r.destination, &r.artifact, &digest, &r.put.Repository, &r.put.Tag, &text); err != nil {
@@ -48,22 +89,7 @@ func checkPuts(ctx context.Context, q queryer) error {
 			err = rowDamaged(r.id, "what was loaded of it cannot be read")
 		}
 		return r, err
-	}, `SELECT case_id, destination, artifact, digest, repository, tag, receipt FROM load ORDER BY case_id, destination, artifact`)
-	if err != nil {
-		return err
-	}
-	said := map[CaseID][]putLeaf{}
-	for _, r := range rows {
-		if said[r.id] == nil {
-			if said[r.id], err = putLeaves(ctx, q, r.id); err != nil {
-				return err
-			}
-		}
-		if err := r.isSaid(said[r.id]); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, `SELECT case_id, destination, artifact, digest, repository, tag, receipt FROM load WHERE case_id = ? ORDER BY destination, artifact`, id)
 }
 
 // putLeaf is an entry about content that was put.
@@ -112,11 +138,14 @@ func (p putSaid) text() string {
 	return fmt.Sprintf("%.100q put as %.100q, tag %.100q: %d moved (%d bytes), %d kept", p.Location, p.Repository, p.Tag, p.Blobs, p.Bytes, p.Kept)
 }
 
-// checkDocuments holds the trust documents that were kept against what the gate
-// believes, and each root against the one before it.
-func (g *Gate) checkTrustDocuments(ctx context.Context) error {
-	trust, err := trustOf(ctx, g.db.read)
+// checkTrustDocuments holds the trust documents that were kept against what the
+// gate believes, and each root against the one before it.
+func (g *Gate) checkTrustDocuments(ctx context.Context, q queryer) error {
+	trust, err := trustOf(ctx, q)
 	if err != nil {
+		return err
+	}
+	if err := g.fault("trust:between"); err != nil {
 		return err
 	}
 	newest := map[string]int{"root": 0, "revocations": 0}
@@ -128,7 +157,7 @@ func (g *Gate) checkTrustDocuments(ctx context.Context) error {
 		}
 	}
 	var last *signing.Root
-	_, err = rowsOf(ctx, g.db.read, func(s scanner) (struct{}, error) {
+	_, err = rowsOf(ctx, q, func(s scanner) (struct{}, error) {
 		var kind string
 		var version int
 		var document []byte

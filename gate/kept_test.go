@@ -118,6 +118,48 @@ func TestDoctorLooksAtWhatWasKept(t *testing.T) {
 	}
 }
 
+// TestDoctorWhileStepsGoOn lets people go on with their work while doctor looks at
+// what was kept: it has read one half of it, and what it reads next is newer.
+func TestDoctorWhileStepsGoOn(t *testing.T) {
+	of := approveOnce(t, 1)
+	for at, goOn := range map[string]func(l *lab, f *testkit.Forged) error{
+		"puts:between": func(l *lab, _ *testkit.Forged) error {
+			_, err := l.gate.Release(l.t.Context(), operator, 1, nil)
+			return err
+		},
+		"trust:between": func(l *lab, f *testkit.Forged) error {
+			_, err := l.gate.UpdateTrust(l.t.Context(), gate.Console("root"), revoke(l.t, f, "plant-7"))
+			return err
+		},
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			l, f := of.copy(t)
+			stop := errors.New("it stops here")
+			l.fault = func(point string) error {
+				if point == "publish:before" {
+					return stop
+				}
+				return nil
+			}
+			if _, err := l.gate.Release(t.Context(), operator, 1, nil); !errors.Is(err, stop) {
+				t.Fatal(err)
+			}
+			between := 0
+			l.fault = func(point string) error {
+				if point != at {
+					return nil
+				}
+				between++
+				return goOn(l, f)
+			}
+			if c := l.auditLog(); c.Result != gate.CheckOK || between != 1 {
+				t.Errorf("%d between: %+v", between, c)
+			}
+		})
+	}
+}
+
 // TestReadsOfADamagedDatabase spoils pages, and takes a table away, under a gate
 // that runs: who asks is told what is to be done, and not what SQLite says alone.
 func TestReadsOfADamagedDatabase(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -243,6 +244,9 @@ func (s *shelf) Put(ctx context.Context, r *gate.Release, a bundle.Artifact) (ga
 		if err := errors.Join(err, rc.Close()); err != nil {
 			return gate.Receipt{}, err
 		}
+	}
+	if slices.Contains(s.put, a.Root.Digest) {
+		return gate.Receipt{Location: "shelf/" + r.Name(a).String(), Kept: 1}, nil
 	}
 	s.put = append(s.put, a.Root.Digest)
 	return gate.Receipt{Location: "shelf/" + r.Name(a).String(), Blobs: 1, Bytes: a.Size}, nil

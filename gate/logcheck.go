@@ -247,7 +247,7 @@ func (g *Gate) checkRows(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := errors.Join(checkPuts(ctx, g.db.read), g.checkTrustDocuments(ctx)); err != nil {
+	if err := g.checkKept(ctx); err != nil {
 		return err
 	}
 	return g.checkDepot(ctx)
