@@ -64,7 +64,7 @@ func (s *Store) Assemble(d Digest, size int64) (*Assembly, error) {
 	if err := os.MkdirAll(s.assemblyDir(), 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(s.assemblyPath(d), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := OpenPlain(s.assemblyPath(d), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *Store) Assembling() ([]Digest, error) {
 // more. One that somebody has open stays.
 func (s *Store) DropAssembly(d Digest) error {
 	path := s.assemblyPath(d)
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := OpenPlain(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return removeIfThere(path + listSuffix)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,6 +114,39 @@ func TestAssemblyOfWrongBytes(t *testing.T) {
 	}
 	if gaps, err := s.Gaps(d, 5); err != nil || len(gaps) != 1 || gaps[0] != (Span{0, 5}) {
 		t.Errorf("after wrong bytes it lacks %v, %v", gaps, err)
+	}
+}
+
+// TestAssemblyIsAPlainFile puts something else into the place of an assembly: it is
+// neither written to nor waited for.
+func TestAssemblyIsAPlainFile(t *testing.T) {
+	s := newStore(t)
+	d := DigestOf([]byte("12345"))
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.MkdirAll(s.assemblyDir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]func(path string) error{
+		"a pipe":            func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a link":            func(path string) error { return os.Symlink(other, path) },
+		"a link to nothing": func(path string) error { return os.Symlink(other+"2", path) },
+	} {
+		if err := errors.Join(os.WriteFile(other, []byte("other"), 0o600), put(s.assemblyPath(d))); err != nil {
+			t.Fatal(err)
+		}
+		var notPlain *NotPlainError
+		if _, err := s.Assemble(d, 5); !errors.As(err, &notPlain) {
+			t.Errorf("%s is gone on with: %v", name, err)
+		}
+		if err := s.DropAssembly(d); !errors.As(err, &notPlain) {
+			t.Errorf("%s is dropped: %v", name, err)
+		}
+		if _, err := os.Lstat(other + "2"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the other file was made: %v", name, err)
+		}
+		if err := os.Remove(s.assemblyPath(d)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
