@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,7 @@ type policyOptions struct {
 	trust      string
 	policy     string
 	lang       string
+	work       string
 	identities []string
 }
 
@@ -45,8 +47,9 @@ has configured since. The gate may find more.
 BUNDLE is a file, or a folder that holds all volumes of one bundle; encrypted
 ones are opened with --identity.
 
-Each file is copied to the folder for temporary files (TMPDIR) while it is
-looked into, one at a time: there has to be room for the largest.
+Each file is copied to the store of packhof.yaml, or the folder of --work, while
+it is looked into, one at a time and under no name: there has to be room for the
+largest.
 
 EXIT STATUS
    0  the policy allows it, or asks people to look at it
@@ -61,6 +64,7 @@ EXIT STATUS
 	check.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")
 	identityFlag(check.Flags(), &o.identities)
 	check.Flags().StringVar(&o.lang, "lang", "en", "`language` of findings: en or de")
+	check.Flags().StringVar(&o.work, "work", "", "`folder` for a copy of the file that is looked into; default: the store of packhof.yaml")
 	c.AddCommand(check)
 	return c
 }
@@ -104,6 +108,10 @@ func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) 
 	if err != nil {
 		return err
 	}
+	work, err := p.workFolder(c, o.work)
+	if err != nil {
+		return err
+	}
 	child := judge.Child{Program: self, Args: []string{"judge"}}
 	loaded, err := loadPolicy(c.Context(), child, o.policy)
 	if err != nil {
@@ -141,7 +149,7 @@ func runPolicyCheck(p *project, c *cobra.Command, path string, o policyOptions) 
 	if err := wholeToJudge(b, path); err != nil {
 		return err
 	}
-	input, err := p.statedFacts(c.Context(), b, trust.Root(), filepath.Base(path))
+	input, err := p.statedFacts(c.Context(), b, trust.Root(), filepath.Base(path), work)
 	if err != nil {
 		return err
 	}
@@ -197,10 +205,10 @@ func loadPolicy(ctx context.Context, child judge.Child, dir string) (judge.Loade
 }
 
 // statedFacts looks into the content and states what the gate would.
-func (p *project) statedFacts(ctx context.Context, b *bundle.Bundle, root *signing.Root, name string) (*policy.Input, error) {
+func (p *project) statedFacts(ctx context.Context, b *bundle.Bundle, root *signing.Root, name, work string) (*policy.Input, error) {
 	progress := p.app.Progress()
 	item := progress.Start("inspect "+name, 0)
-	reports, err := facts.Inspect(ctx, b, func(d bundle.Digest) (facts.ReadAtCloser, int64, error) { return temporary(ctx, b, d) }, facts.Limits())
+	reports, err := facts.Inspect(ctx, b, func(d bundle.Digest) (facts.ReadAtCloser, int64, error) { return temporary(ctx, b, d, work) }, facts.Limits())
 	item.Done(err)
 	progress.Close()
 	if err != nil {
@@ -212,11 +220,28 @@ func (p *project) statedFacts(ctx context.Context, b *bundle.Bundle, root *signi
 	})
 }
 
-// temporary copies a blob, proven, to a file without a name, which is gone
-// when it is closed, before the next is opened: what inspects needs to go back
-// and forth in it.
-func temporary(ctx context.Context, b *bundle.Bundle, d bundle.Digest) (facts.ReadAtCloser, int64, error) {
-	f, err := os.CreateTemp("", "packhof-inspect-")
+// workFolder is where content is copied to while it is looked into. There is room
+// for all of it where the store is; the system's folder for temporary files has
+// little, and the medium is only read.
+func (p *project) workFolder(c *cobra.Command, given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	if _, err := os.Stat(p.file); errors.Is(err, fs.ErrNotExist) {
+		return "", &cli.UsageError{What: fmt.Sprintf("there is no %s whose store has room for files while they are looked into: name a folder with --work", p.file), Command: c.CommandPath()}
+	}
+	if err := p.load(); err != nil {
+		return "", err
+	}
+	dir := p.path(p.spec.Store)
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// temporary copies a blob, proven, to a file in dir that has no name, and is gone
+// when it is closed, before the next is opened, or when this process ends in any
+// way: what inspects needs to go back and forth in it.
+func temporary(ctx context.Context, b *bundle.Bundle, d bundle.Digest, dir string) (facts.ReadAtCloser, int64, error) {
+	f, err := os.CreateTemp(dir, ".packhof-inspect-")
 	if err != nil {
 		return nil, 0, err
 	}
