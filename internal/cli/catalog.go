@@ -216,7 +216,7 @@ func scanEntries() []Entry {
 		{"scan/content", ExitDamaged, "The scanner did not find the content that it was to scan.", "run the same command again; look after the disk of the store"},
 		{"scan/damaged", ExitDamaged, "The scanner found other content than its digests promise.", "run the same command again; look after the disk of the store"},
 		{"scan/unpacked", ExitFailed, "An artifact unpacks to more than the scanner allows.", "split the artifact, or send it without an SBOM: --no-scan"},
-		{"scan/disk", ExitFailed, "The scanner ran out of disk.", "free space in the folder for temporary files (TMPDIR)"},
+		{"scan/disk", ExitFailed, "The scanner ran out of disk.", "free space in the folder of the store"},
 		{"scan/failed", ExitFailed, "The scanner could not read an artifact.", "see in the message what it stumbled over; without an SBOM it goes with --no-scan"},
 		{"scan/response", ExitFailed, "The scanner answered something that is no answer.", "use packhof and packhof-scan of the same version"},
 	}
