@@ -75,7 +75,7 @@ type outward struct {
 	kind             string
 	next             string // the command that takes it, outside
 	name             func(ctx context.Context, api *client, b []byte) (string, error)
-	about            func(ctx context.Context, api *client, b []byte) (string, error) // a line for people; may be nil
+	about            func(ctx context.Context, api *client, b []byte) (string, error) // a line for people, who are warned without it; may be nil
 }
 
 // writeOutward asks the gate for a document and writes it: to standard output,
@@ -100,18 +100,16 @@ func (s *site) writeOutward(ctx context.Context, o outward, file string) error {
 		if err := cas.WriteBytes(file, 0o644, b); err != nil {
 			return err
 		}
-		about := ""
-		if o.about != nil {
-			var err error
-			if about, err = o.about(ctx, api, b); err != nil {
-				return err
-			}
-		}
 		doc := outwardDocument{File: file, Digest: cas.DigestOf(b), Bytes: len(b)}
 		return s.app.Print(o.kind, doc, func(w io.Writer) {
 			fmt.Fprintln(w, s.say("wrote {file}  ({bytes} bytes, {digest})", "file", file, "bytes", len(b), "digest", doc.Digest.String()))
-			if about != "" {
-				fmt.Fprintln(w, about)
+			if o.about != nil {
+				about, err := o.about(ctx, api, b)
+				if err != nil {
+					s.warn([]error{err})
+				} else if about != "" {
+					fmt.Fprintln(w, about)
+				}
 			}
 			fmt.Fprintln(w, s.say("next:  {command}", "command", o.next+signing.ShellQuote(file)))
 		})
@@ -119,7 +117,8 @@ func (s *site) writeOutward(ctx context.Context, o outward, file string) error {
 }
 
 // listed says what the bundles of a receipt are to the gate: the receipt itself
-// tells only how much of their content is here.
+// tells only how much of their content is here. The list of cases has an end: what is
+// behind it is not counted.
 func (s *site) listed(ctx context.Context, api *client, b []byte) (string, error) {
 	var file struct {
 		Receipt struct {
@@ -135,17 +134,26 @@ func (s *site) listed(ctx context.Context, api *client, b []byte) (string, error
 	if _, err := api.call(ctx, http.MethodGet, "cases", nil, &all); err != nil {
 		return "", err
 	}
-	n, counts := 0, map[gate.State]int{}
-	for _, c := range file.Receipt.Channels {
+	return s.listing(file.Receipt.Channels, all.Cases), nil
+}
+
+// listing counts the bundles of a receipt by the states of their cases.
+func (s *site) listing(channels []bundle.ReceiptChannel, cases []gate.Summary) string {
+	n, counted, counts := 0, 0, map[gate.State]int{}
+	for _, c := range channels {
 		for _, listed := range c.Bundles {
 			n++
-			i := slices.IndexFunc(all.Cases, func(k gate.Summary) bool {
+			i := slices.IndexFunc(cases, func(k gate.Summary) bool {
 				return k.Channel == c.Channel && k.Manifest == listed.Manifest && k.State != gate.NotGenuine
 			})
 			if i >= 0 {
-				counts[all.Cases[i].State]++
+				counted++
+				counts[cases[i].State]++
 			}
 		}
+	}
+	if n == 0 {
+		return ""
 	}
 	var states []string
 	for _, state := range gate.States() {
@@ -153,11 +161,11 @@ func (s *site) listed(ctx context.Context, api *client, b []byte) (string, error
 			states = append(states, fmt.Sprintf("%s: %d", s.word("state", state), counts[state]))
 		}
 	}
-	if len(states) == 0 {
-		return "", nil
+	if n > counted {
+		states = append(states, fmt.Sprintf("%s: %d", s.say("not counted"), n-counted))
 	}
 	return s.many(n, "{n} bundle is listed by what of its content is here, whatever was decided on it: {states}",
-		"{n} bundles are listed by what of their content is here, whatever was decided on them: {states}", "states", strings.Join(states, ", ")), nil
+		"{n} bundles are listed by what of their content is here, whatever was decided on them: {states}", "states", strings.Join(states, ", "))
 }
 
 // receiptName names a receipt after its gate.

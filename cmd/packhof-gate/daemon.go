@@ -102,13 +102,22 @@ func (d *daemon) run(ctx context.Context) error {
 }
 
 // goOn does at the start what was left to do. An index of the depot that cannot be
-// made anew, as on a full disk, keeps nobody from being served: what it is wrong
-// about is not.
+// made anew on a full disk keeps nobody from being served: what it is wrong about
+// is not.
 func (d *daemon) goOn(working context.Context) error {
 	if err := d.gate.MendDepot(working); err != nil && working.Err() == nil {
+		if !isFull(err) {
+			return err
+		}
 		d.log.Error("the index of the depot was not made anew, and what it is wrong about is not served; packhof-gate doctor says more", "error", err, "code", cli.CodeOf(err))
 	}
 	return d.gate.Resume(working)
+}
+
+// isFull tells that a disk is full.
+func isFull(err error) bool {
+	code := cli.CodeOf(err)
+	return code == "gate/full" || code == "disk/full"
 }
 
 // worked runs a receive or a release. working ends when work is halted.

@@ -1,18 +1,25 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/internal/testkit"
+	"github.com/packhof/packhof/policy"
 )
 
 // ending is a daemon with one request in flight, about to be told to end.
@@ -116,6 +123,39 @@ func TestEndOfServe(t *testing.T) {
 				t.Error("what outlives requests was not told to end")
 			}
 		})
+	}
+}
+
+// TestGoOn: only for lack of space does a serve go on with an index of the depot
+// that it could not make anew.
+func TestGoOn(t *testing.T) {
+	for _, err := range []error{
+		&fs.PathError{Op: "write", Path: "gate.db", Err: syscall.ENOSPC},
+		problem.New("gate/full", "there is not enough space for the database: %w", syscall.ENOSPC),
+	} {
+		if !isFull(err) {
+			t.Errorf("a serve does not go on after %v", err)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "gate")
+	if _, err := gate.Init(t.Context(), dir, gate.InitParams{
+		Owner: "plant@example", Account: "anna", Password: []byte("correct horse battery"), Program: "packhof-gate test", Now: testkit.Noon(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gate.Open(t.Context(), gate.Options{
+		Dir: dir, Clock: testkit.Noon, Program: "packhof-gate test", Approvals: gate.Approvals{Allow: 1, Review: 1}, Policy: &policy.Policy{}, Judge: struct{ gate.Judge }{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil { // so that nothing can be read
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	d := &daemon{gate: g, log: slog.New(slog.NewTextHandler(&log, nil))}
+	if err := d.goOn(t.Context()); err == nil || isFull(err) || log.Len() > 0 {
+		t.Errorf("it ended with %v, and logged %q", err, log.String())
 	}
 }
 

@@ -31,8 +31,9 @@ func (w *watch) changed() bool {
 // not be read may be given another time.
 func (w *watch) again() { w.known = false }
 
-// mostMarks is how many files of a folder are told apart; of a larger one only
-// that it is larger.
+// mostMarks is how many files of a folder are told apart: the first in the order of
+// the folder itself. One more than bundle.Find looks at, which refuses a larger
+// folder whatever has changed in it.
 const mostMarks = 10_001
 
 // placeMarks describes what is at some places.

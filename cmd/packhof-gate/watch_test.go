@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,7 +42,7 @@ func TestWatch(t *testing.T) {
 			return os.Rename(in("d.tar"), in("c.tar"))
 		}},
 		{"two that change names", func() error {
-			return os.Rename(in("a.tar"), in("x.tar"))
+			return errors.Join(os.Rename(in("a.tar"), in("x.tar")), os.Rename(in("b.tar"), in("a.tar")), os.Rename(in("x.tar"), in("b.tar")))
 		}},
 		{"one is gone", func() error { return os.Remove(in("b.tar")) }},
 		{"a place that was not there", func() error { put("single.tar", ""); return nil }},
