@@ -64,7 +64,7 @@ EXIT STATUS
 	check.Flags().StringVar(&o.trust, "trust", "", "`folder` with the trust root; default: the one of packhof.yaml")
 	identityFlag(check.Flags(), &o.identities)
 	check.Flags().StringVar(&o.lang, "lang", "en", "`language` of findings: en or de")
-	check.Flags().StringVar(&o.work, "work", "", "`folder` for a copy of the file that is looked into; default: the store of packhof.yaml")
+	check.Flags().StringVar(&o.work, "work", "", "`folder` to copy files to; default: the store of packhof.yaml")
 	c.AddCommand(check)
 	return c
 }
