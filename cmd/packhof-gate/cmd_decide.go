@@ -12,6 +12,7 @@ import (
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
+	"github.com/packhof/packhof/policy"
 )
 
 type decideOptions struct {
@@ -77,18 +78,10 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 	if o.yes && o.review == "" && (choice != gate.Reject || !c.Flags().Changed("review")) {
 		return &cli.UsageError{What: "--yes needs --review: the digest of what was read", Command: c.CommandPath()}
 	}
-	if !o.yes { // before anybody writes a reason, or a password
-		if err := s.undecided(c.Context(), id); err != nil {
-			return err
-		}
+	if err := s.mayAsk(c.Context(), id, choice, o); err != nil { // before anybody writes a password
+		return err
 	}
-	if choice == gate.Reject && strings.TrimSpace(o.reason) == "" {
-		return problem.New("case/reason", "a rejection needs a reason").Hint("add  --reason \"…\": why, in a sentence")
-	}
-	if !utf8.ValidString(o.reason) {
-		return problem.New("case/reason", "the reason is not UTF-8 text").Hint("set the terminal to UTF-8, or write plain letters")
-	}
-	if err := gate.CheckReason(strings.TrimSpace(o.reason)); err != nil {
+	if err := checkReason(o.reason); err != nil {
 		return err
 	}
 	password, err := s.password(c, o.as)
@@ -99,7 +92,7 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 		api.account = &account{o.as, password}
 		review := o.review
 		if !o.yes {
-			if review, err = s.ask(c, api, id, choice, o); err != nil {
+			if review, err = s.ask(c, api, id, choice, &o); err != nil {
 				return err
 			}
 		}
@@ -107,24 +100,48 @@ func runDecide(s *site, c *cobra.Command, argument string, choice gate.Choice, o
 	})
 }
 
-// undecided refuses a decision about a case that needs none: it is at its end.
-// One whose row cannot be right can be rejected.
-func (s *site) undecided(ctx context.Context, id string) error {
+// mayAsk refuses what no answer could mend: a decision about a case that is at
+// its end, and one without the reason it needs where nobody is asked for it. A
+// case whose row cannot be right can be rejected.
+func (s *site) mayAsk(ctx context.Context, id string, choice gate.Choice, o decideOptions) error {
+	silent := strings.TrimSpace(o.reason) == "" && (o.yes || !s.atTerminal())
+	if o.yes && !silent {
+		return nil
+	}
 	return s.with(ctx, func(api *client) error {
 		var found gate.Case
 		if _, err := api.call(ctx, "GET", "cases/"+id, nil, &found); err != nil {
 			return err
 		}
-		if !found.State.Final() || found.State == gate.Unreadable {
-			return nil
+		switch {
+		case !o.yes && found.State.Final() && found.State != gate.Unreadable:
+			return problem.New("case/not-waiting", "case %s needs no decision: it is %s", id, found.State).Hint("packhof-gate show %s", id)
+		case silent && (choice == gate.Reject || found.Verdict == policy.Review):
+			return noReason(choice)
 		}
-		return problem.New("case/not-waiting", "case %s needs no decision: it is %s", id, found.State).Hint("packhof-gate show %s", id)
+		return nil
 	})
+}
+
+func noReason(choice gate.Choice) error {
+	what := "approving what has findings for review needs a reason"
+	if choice == gate.Reject {
+		what = "a rejection needs a reason"
+	}
+	return problem.New("case/reason", "%s", what).Hint("add  --reason \"…\": why, in a sentence")
+}
+
+func checkReason(reason string) error {
+	if !utf8.ValidString(reason) {
+		return problem.New("case/reason", "the reason is not UTF-8 text").Hint("set the terminal to UTF-8, or write plain letters")
+	}
+	return gate.CheckReason(strings.TrimSpace(reason))
 }
 
 // ask shows the review and has a person confirm. It gives the digest of what
 // was shown: "" for a case that was not judged, which can only be rejected.
-func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice, o decideOptions) (string, error) {
+// Where a reason is needed and none was given, it asks for that first.
+func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice, o *decideOptions) (string, error) {
 	page, err := s.toDecideOn(c.Context(), api, id, choice)
 	if err != nil {
 		return "", err
@@ -132,6 +149,9 @@ func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice,
 	if o.review != "" && o.review != page.Digest {
 		return "", problem.New("case/review-changed", "case %s is not any more what was read", id).
 			With("read:  "+o.review, "now:   "+page.Digest).Hint("packhof-gate show %s", id)
+	}
+	if err := s.askReason(choice, page.Verdict, o); err != nil {
+		return "", err
 	}
 	question := s.say("Let case {id} through?", "id", id)
 	if choice == gate.Reject {
@@ -145,9 +165,25 @@ func (s *site) ask(c *cobra.Command, api *client, id string, choice gate.Choice,
 		return "", problem.New("case/not-confirmed", "nobody is at the terminal to decide on case %s", id).
 			Hint("read it with  packhof-gate show %s, then add  --yes --review %s", id, cmp.Or(page.Digest, `""`))
 	case !yes:
-		return "", problem.New("case/not-confirmed", "nothing was decided")
+		return "", problem.New("case/not-confirmed", "the answer was not yes, so nothing was decided")
 	}
 	return page.Digest, nil
+}
+
+// askReason asks the person at the terminal why, where that has to be said.
+func (s *site) askReason(choice gate.Choice, verdict policy.Verdict, o *decideOptions) error {
+	if strings.TrimSpace(o.reason) != "" || choice == gate.Approve && verdict != policy.Review {
+		return nil
+	}
+	answer, asked, err := s.answer(s.say("Why, in a sentence:"))
+	if err != nil {
+		return err
+	}
+	if !asked || strings.TrimSpace(answer) == "" {
+		return noReason(choice)
+	}
+	o.reason = answer
+	return checkReason(answer)
 }
 
 // toDecideOn shows a review. Of a case that was not judged it shows the state,
@@ -180,6 +216,9 @@ func (s *site) decide(c *cobra.Command, api *client, id string, choice gate.Choi
 	}{choice, review, reason}
 	var decided gate.Case
 	if _, err := api.call(c.Context(), "POST", "cases/"+id+"/decisions", body, &decided); err != nil {
+		if problem.CodeOf(err) == "case/reason" && strings.TrimSpace(reason) == "" {
+			return noReason(choice) // the gate judged anew, and knows of no flags
+		}
 		return err
 	}
 	return s.app.Print("GateDecision", decided, func(w io.Writer) { s.caseSummary(w, &decided) })

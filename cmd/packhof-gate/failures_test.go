@@ -422,15 +422,17 @@ func decideFailures() []failure {
 	}
 	approve := []string{"approve", "1", "--as", "anna", "--yes", "--review", "sha256:0"}
 	return []failure{
-		decide("wrong password", setenv("PACKHOF_PASSWORD=not this one"), 4, "login/failed", approve...),
-		decide("no such account", nil, 4, "login/failed", "approve", "1", "--as", "berta", "--yes", "--review", "sha256:0"),
+		decide("wrong password", setenv("PACKHOF_PASSWORD=not this one"), 4, "login/failed", append(approve, "--reason", "x")...),
+		decide("no such account", nil, 4, "login/failed", "approve", "1", "--as", "berta", "--yes", "--review", "sha256:0", "--reason", "x"),
 		decide("another review", nil, 1, "case/review-changed", append(approve, "--reason", "x")...),
 		decide("a reason that nobody sees", nil, 2, "case/reason", append(approve, "--reason", "\u200b\u2060\u3164")...),
 		decide("a reason below many marks", nil, 2, "case/reason", append(approve, "--reason", "x"+strings.Repeat("\u0301", 500))...),
 		decide("a reason that acts on a terminal", nil, 2, "case/reason", append(approve, "--reason", "x\x1b]0;t\x07")...),
-		decide("nobody at the terminal", nil, 1, "case/not-confirmed", "approve", "1", "--as", "anna"),
-		decide("what was read is not what is shown", nil, 1, "case/review-changed", "approve", "1", "--as", "anna", "--review", "sha256:0"),
-		decide("account that may not", func(l *lab) { l.must("user", "add", "olaf", "--role", "operator") }, 4, "login/forbidden", "approve", "1", "--as", "olaf", "--yes", "--review", "sha256:0"),
+		decide("nobody at the terminal", nil, 1, "case/not-confirmed", "approve", "1", "--as", "anna", "--reason", "x"),
+		decide("no reason, and nobody to ask", setenv("PACKHOF_PASSWORD=not this one"), 2, "case/reason", "approve", "1", "--as", "anna"),
+		decide("no reason to reject, and nobody to ask", setenv("PACKHOF_PASSWORD=not this one"), 2, "case/reason", "reject", "1", "--as", "anna"),
+		decide("what was read is not what is shown", nil, 1, "case/review-changed", "approve", "1", "--as", "anna", "--review", "sha256:0", "--reason", "x"),
+		decide("account that may not", func(l *lab) { l.must("user", "add", "olaf", "--role", "operator") }, 4, "login/forbidden", "approve", "1", "--as", "olaf", "--yes", "--review", "sha256:0", "--reason", "x"),
 		decide("on what they brought in themselves", func(l *lab) { l.must("user", "add", userName(uint32(os.Getuid())), "--role", "officer") },
 			4, "case/own", "approve", "1", "--as", userName(uint32(os.Getuid())), "--yes", "--review", "sha256:0", "--reason", "x"),
 		decide("no case", nil, 2, "case/unknown", "approve", "7", "--as", "anna", "--yes", "--review", "sha256:0"),

@@ -33,16 +33,32 @@ func (s *site) password(c *cobra.Command, account string) ([]byte, error) {
 
 // confirmed asks a person at the terminal. ok is false where there is none.
 func (s *site) confirmed(question string) (yes, ok bool, err error) {
-	in, isFile := s.app.Stdin.(*os.File)
-	if !isFile || !term.IsTerminal(int(in.Fd())) {
+	if !s.atTerminal() {
 		return false, false, nil
 	}
-	fmt.Fprintf(s.app.Stderr, "%s %s ", question, s.say("[yes/no]"))
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, true, err
+	answer, _, err := s.answer(question + " " + s.say("[yes/no]"))
+	return err == nil && isYes(answer), true, err
+}
+
+// atTerminal tells whether there is a person who can be asked.
+func (s *site) atTerminal() bool {
+	in, isFile := s.app.Stdin.(*os.File)
+	return isFile && term.IsTerminal(int(in.Fd()))
+}
+
+// answer is the line that a person at the terminal types. ok is false where
+// there is none. A terminal gives one line a read, so that no reader takes what
+// belongs to the next question.
+func (s *site) answer(question string) (line string, ok bool, err error) {
+	if !s.atTerminal() {
+		return "", false, nil
 	}
-	return isYes(answer), true, nil
+	fmt.Fprintf(s.app.Stderr, "%s ", question)
+	line, err = bufio.NewReader(s.app.Stdin).ReadString('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return line, true, err
 }
 
 // isYes understands each language, whatever the question was in.

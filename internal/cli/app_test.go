@@ -167,9 +167,9 @@ func TestLines(t *testing.T) {
 		want   string
 	}{
 		"English": {false, "waiting for: fetch b?[2J (1.0 KiB of 2.0 KiB), scan a\n" +
-			fmt.Sprintf("%-60s  1.5s  failed\n", "scan a") + fmt.Sprintf("%-60s  2.0 KiB  1m1.5s  ok\n", "fetch b?[2J")},
+			fmt.Sprintf("%-60s  1.5s  failed\n", "scan a") + fmt.Sprintf("%-60s  1.5s  denied\n", "judge") + fmt.Sprintf("%-60s  2.0 KiB  1m1.5s  ok\n", "fetch b?[2J")},
 		"German": {true, "es läuft noch: fetch b?[2J (1,0 KiB von 2,0 KiB), scan a\n" +
-			fmt.Sprintf("%-60s  1,5s  gescheitert\n", "scan a") + fmt.Sprintf("%-60s  2,0 KiB  1m1,5s  in Ordnung\n", "fetch b?[2J")},
+			fmt.Sprintf("%-60s  1,5s  gescheitert\n", "scan a") + fmt.Sprintf("%-60s  1,5s  nicht zulässig\n", "judge") + fmt.Sprintf("%-60s  2,0 KiB  1m1,5s  in Ordnung\n", "fetch b?[2J")},
 	} {
 		clock := testkit.NewClock(testkit.Noon())
 		var out bytes.Buffer
@@ -178,8 +178,10 @@ func TestLines(t *testing.T) {
 		a, b := l.Start("fetch b\x1b[2J", 2048), l.Start("scan a", 0)
 		a.Advance(1024)
 		l.report()
+		judged := l.Start("judge", 0)
 		clock.Advance(1540 * time.Millisecond)
 		b.Done(errors.New("x"))
+		judged.Done(problem.New("policy/denied", "the policy denies it"))
 		clock.Advance(time.Minute)
 		a.Done(nil)
 		l.report() // nothing is waited for

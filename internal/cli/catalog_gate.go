@@ -83,7 +83,7 @@ func caseEntries() []Entry {
 		{"case/live", ExitFailed, "Names of the case are published at a destination, so it cannot be rejected any more.", "bring a bundle that replaces it"},
 		{"case/no-review", ExitFailed, "The case has not been judged, so there is nothing to decide on.", "receive its bundle again, so that it is judged"},
 		{"case/not-accepted", ExitFailed, "The bundle of the case was refused, so nothing of it is kept, and nothing of it can be lacking.", "packhof-gate show N  says why"},
-		{"case/not-confirmed", ExitFailed, "Nobody confirmed the decision, so nothing was decided.", "type the code that is asked for, or add  --yes --review DIGEST"},
+		{"case/not-confirmed", ExitFailed, "Nobody confirmed the decision, so nothing was decided.", "answer the question with yes, or add  --yes --review DIGEST"},
 		{"case/not-waiting", ExitFailed, "The case waits for no decision.", ""},
 		{"case/own", ExitNotLoggedIn, "Nobody decides on what they brought in themselves.", "somebody else has to decide"},
 		{"case/reason", ExitUsage, "A decision lacks its reason, or the reason is too long, or nobody can read it.", "add  --reason \"…\": why, in a sentence"},

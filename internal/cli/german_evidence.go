@@ -50,6 +50,11 @@ func germanValue(value string) string {
 		{`^key ([0-9a-f]+)$`, "Schlüssel $1"},
 		{`^(.+) is named, but did not sign these bytes$`, "$1 ist genannt, hat diese Bytes aber nicht unterschrieben"},
 		{`^none$`, "keine"},
+		{`^the permission to read$`, "das Recht, zu lesen"},
+		{`^the permission to receive$`, "das Recht, einzubringen"},
+		{`^the permission to decide$`, "das Recht, zu entscheiden"},
+		{`^the permission to release$`, "das Recht, zu laden"},
+		{`^the permission to administer$`, "das Recht, zu verwalten"},
 	} {
 		if pattern := regexp.MustCompile(form.english); pattern.MatchString(value) {
 			return pattern.ReplaceAllString(value, form.german)

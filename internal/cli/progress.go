@@ -48,6 +48,7 @@ func (a *App) Progress() Progress {
 // progressWords are what a display says besides the names of its items.
 type progressWords struct {
 	ok, failed string
+	denied     string // what was judged, by a judging that went well
 	waiting    string // for what, and how far that is
 	of         string // how much of how much
 	point      string // of a decimal fraction
@@ -55,9 +56,9 @@ type progressWords struct {
 
 func (a *App) progressWords() progressWords {
 	if a.German {
-		return progressWords{ok: "in Ordnung", failed: "gescheitert", waiting: "es läuft noch: %s\n", of: "%s von %s", point: ","}
+		return progressWords{ok: "in Ordnung", failed: "gescheitert", denied: "nicht zulässig", waiting: "es läuft noch: %s\n", of: "%s von %s", point: ","}
 	}
-	return progressWords{ok: "ok", failed: "failed", waiting: "waiting for: %s\n", of: "%s of %s", point: "."}
+	return progressWords{ok: "ok", failed: "failed", denied: "denied", waiting: "waiting for: %s\n", of: "%s of %s", point: "."}
 }
 
 // decimal writes a number that has a decimal point as the language does.
@@ -194,7 +195,10 @@ func (i *line) Done(err error) {
 		size = "  " + words.bytes(i.total)
 	}
 	result := words.ok
-	if err != nil {
+	switch {
+	case CodeOf(err) == "policy/denied":
+		result = words.denied
+	case err != nil:
 		result = words.failed
 	}
 	took := words.decimal(i.all.now().Sub(i.begun).Round(100 * time.Millisecond).String())
