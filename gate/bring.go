@@ -71,7 +71,7 @@ func (t *tx) noteCopied(ctx context.Context, by Actor, r *row, b *bundle.Bundle,
 		detail := counted(len(b.Volumes()), "volume {volumes}: {bytes} bytes are lacking", "volumes {volumes}: {bytes} bytes are lacking", "volumes", volumesText(b), "bytes", bytesOf(lacks))
 		return t.log(ctx, leaf{Actor: by.Name(), Type: "case.volume", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail, Data: lackingOf(b, lacks)})
 	}
-	if !isAlone(b) {
+	if len(b.Volumes()) > 0 && !isAlone(b) { // after a crash nobody knows which it was
 		detail := counted(len(b.Volumes()), "volume {volumes}: nothing is lacking any more", "volumes {volumes}: nothing is lacking any more", "volumes", volumesText(b))
 		if err := t.log(ctx, leaf{Actor: by.Name(), Type: "case.volume", Outcome: outcomeOK, Case: r.ID, Bundle: r.label(), Said: detail}); err != nil {
 			return err
