@@ -55,6 +55,9 @@ func Open(r io.ReaderAt, size int64, name string) (*Sealed, error) {
 	if err := v.readHead(); err != nil {
 		return nil, err
 	}
+	if err := v.checkHead(); err != nil {
+		return nil, err
+	}
 	head := v.head
 	head.Signatures = slices.Clone(head.Signatures) // others come to these
 	return &Sealed{name: name, volumes: []*volume{v}, head: head}, v.found
@@ -130,6 +133,31 @@ func (v *volume) readHead() error {
 		}
 		if err := v.head.add(headEntry{e.name, data}); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkHead tells a head that the medium has spoilt from one that somebody has
+// made: manifest, trust documents and signatures against the volume's own
+// SHA256SUMS. Where that is none it says nothing, and Check will.
+func (v *volume) checkHead() error {
+	if v.found != nil {
+		return nil
+	}
+	listed, sums, err := v.listedSums()
+	var unreadable *UnreadableError
+	if errors.As(err, &unreadable) {
+		return err
+	} else if err != nil {
+		return nil
+	}
+	for i, e := range v.head.entries() {
+		if i >= len(listed) || listed[i].name != e.name {
+			return nil // they are in another order than the one that there is
+		}
+		if got := digestOf(e.data); got != sums[i] {
+			return v.mismatch(listed[i], sums[i], got)
 		}
 	}
 	return nil

@@ -25,6 +25,7 @@ type Found struct {
 	Bundles []*Sealed // each joined from all its volumes here, in the order they were met
 	Damaged []error   // volumes that could not be read as far as their head
 	Locked  []error   // encrypted files in folders that cannot be opened here; they may be for others
+	Passed  []string  // names of files in folders that are called as volumes are, and are none
 }
 
 // maxBeside is how many signatures beside volumes are looked at.
@@ -63,6 +64,7 @@ type finder struct {
 	signatures [][]byte
 	damaged    []error
 	locked     []error
+	passed     []string
 }
 
 // add puts a volume to the others of its bundle as soon as it is met: a folder
@@ -219,6 +221,9 @@ func (f *finder) volume(path string) error {
 		f.damaged = append(f.damaged, err)
 	}
 	if !begins {
+		if err == nil && isCalledVolume(path) {
+			f.passed = append(f.passed, filepath.Base(path))
+		}
 		return nil
 	}
 	s, err := f.opener.OpenFile(path)
@@ -227,6 +232,25 @@ func (f *finder) volume(path string) error {
 		return nil
 	}
 	return f.add(s)
+}
+
+// isCalledVolume tells a file that has the name of a volume, and something in
+// it: where a volume is missing, it may be this one.
+func isCalledVolume(path string) bool {
+	if !strings.HasSuffix(path, ".tar") && !strings.HasSuffix(path, EncryptedSuffix) {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}
+
+// PassedOver are lines of evidence about those files, for whoever misses a volume.
+func PassedOver(names []string) []string {
+	lines := make([]string, len(names))
+	for i, name := range names {
+		lines[i] = fmt.Sprintf("passed over:  %s: is no volume", name)
+	}
+	return problem.SomeOf(lines)
 }
 
 // turnedAway keeps why a file of a folder could not be opened.
@@ -294,7 +318,7 @@ func (f *finder) found() *Found {
 			s.AddSignature(b)
 		}
 	}
-	return &Found{Bundles: f.bundles, Damaged: f.damaged, Locked: f.locked}
+	return &Found{Bundles: f.bundles, Damaged: f.damaged, Locked: f.locked, Passed: f.passed}
 }
 
 // Join puts the volumes of two Sealed of the same bundle together, with the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cli"
 	"github.com/packhof/packhof/internal/problem"
@@ -49,33 +50,58 @@ func runVerify(s *site, c *cobra.Command, name string) error {
 		return err
 	}
 	return s.with(c.Context(), func(api *client) error {
-		var doc verificationDocument
-		var failed []error
-		for i, v := range found.volumes {
-			proven, err := s.verify(c, api, v.path)
-			switch {
-			case err != nil && !isPassing(err):
-				return err
-			case err != nil:
-				failed = append(failed, err)
-			case i == len(failed):
-				doc.Verification = *proven
-			default:
-				doc.Others = append(doc.Others, *proven)
-			}
+		doc, failed, err := s.verifyAll(c, api, found.volumes)
+		if err != nil {
+			return err
 		}
 		if len(failed) > 0 || doc.incomplete() != nil {
 			failed = append(failed, found.damaged...)
 		}
 		if len(failed) > 0 {
-			return problem.Besides(problem.Some(failed), missing(doc.absent(), doc.Volume.Count)...)
+			return problem.Besides(problem.Some(failed), beside(missing(doc.absent(), doc.Volume.Count), found.passed)...)
 		}
 		s.warn(found.damaged)
 		if err := s.app.Print("GateVerification", doc, func(w io.Writer) { doc.table(w, s) }); err != nil || isFile(name) {
 			return err
 		}
-		return doc.incomplete()
+		return problem.Besides(doc.incomplete(), bundle.PassedOver(found.passed)...)
 	})
+}
+
+// verifyAll has the gate prove volumes, and proves what lies across them. Of
+// those that claim one place, the one that makes what was signed counts. failed
+// is what is wrong with volumes.
+func (s *site) verifyAll(c *cobra.Command, api *client, volumes []volumeAt) (doc verificationDocument, failed []error, err error) {
+	var paths []string
+	proven := map[string]gate.Verification{}
+	for _, v := range volumes {
+		one, err := s.verify(c, api, v.path)
+		switch {
+		case err != nil && !isPassing(err):
+			return doc, nil, err
+		case err != nil:
+			failed = append(failed, err)
+		default:
+			paths, proven[v.path] = append(paths, v.path), *one
+		}
+	}
+	if len(paths) > 1 {
+		paths, err = s.verifyAcross(c.Context(), paths, proven)
+		switch {
+		case err != nil && !isPassing(err):
+			return doc, nil, err
+		case err != nil:
+			failed = append(failed, err)
+		}
+	}
+	for i, path := range paths {
+		if i == 0 {
+			doc.Verification = proven[path]
+			continue
+		}
+		doc.Others = append(doc.Others, proven[path])
+	}
+	return doc, failed, nil
 }
 
 // isFile tells whether somebody means one volume, and not what there is.
@@ -153,6 +179,6 @@ func (d *verificationDocument) table(w io.Writer, s *site) {
 	case one:
 		fmt.Fprintln(w, s.say("the set brings a part: {size} of the bundle come with other sets, or are here already", "size", s.words.Size(d.Lacking)))
 	default:
-		fmt.Fprintln(w, s.say("all volumes of the set are here; what lies across them is proven when they are received"))
+		fmt.Fprintln(w, s.say("all volumes of the set are here, and what lies across them is sound"))
 	}
 }

@@ -28,12 +28,14 @@ type found struct {
 	volumes []volumeAt // of one bundle
 	damaged []error    // volumes that cannot be read
 	locked  []error    // encrypted files that are for others, or look so
+	passed  []string   // files that are called as volumes are, and are none
 }
 
 // lying is what lies at such places, whatever bundle it belongs to.
 type lying struct {
 	bundles         []bundleAt // by channel, the oldest serial first
 	damaged, locked []error
+	passed          []string
 }
 
 // nothingThere marks the error that a medium is not there, or holds no bundle.
@@ -93,7 +95,7 @@ func (s *site) bundlesAt(names []string) (l lying, err error) {
 			err = errors.Join(err, sealed.Close())
 		}
 	}()
-	l.damaged, l.locked = on.Damaged, on.Locked
+	l.damaged, l.locked, l.passed = on.Damaged, on.Locked, on.Passed
 	for _, sealed := range on.Bundles {
 		b, err := bundleOf(sealed)
 		if err != nil {
@@ -156,7 +158,7 @@ func (s *site) volumesAt(names []string, manifest string) (f found, err error) {
 
 // volumesOf are those of the one bundle that lies there.
 func (on lying) volumesOf(names []string, manifest string) (f found, err error) {
-	f.damaged, f.locked = on.damaged, on.locked
+	f.damaged, f.locked, f.passed = on.damaged, on.locked, on.passed
 	meant := slices.DeleteFunc(slices.Clone(on.bundles), func(b bundleAt) bool { return manifest != "" && b.manifest != manifest })
 	switch len(meant) {
 	case 0:
@@ -173,7 +175,7 @@ func noBundle(names []string, on lying) error {
 	if all := slices.Concat(on.damaged, on.locked); len(all) > 0 {
 		return problem.Some(all)
 	}
-	return nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).Hint("name the file that ends in .tar or .age, or the folder that it lies in")}
+	return nothingThere{problem.New("receive/no-bundle", "%s holds no bundle", strings.Join(names, ", ")).With(bundle.PassedOver(on.passed)...).Hint("name the file that ends in .tar or .age, or the folder that it lies in")}
 }
 
 func manifestOf(s *bundle.Sealed) string {

@@ -39,7 +39,7 @@ func (r *receiver) result(others []error) error {
 		return r.failure
 	}
 	if bad := append(slices.Clone(r.damaged), others...); len(bad) > 0 {
-		return problem.Besides(problem.Some(bad), missing(r.lacks.Volumes, r.lacks.Of)...)
+		return problem.Besides(problem.Some(bad), beside(missing(r.lacks.Volumes, r.lacks.Of), r.passed)...)
 	}
 	return r.incomplete()
 }
@@ -65,7 +65,7 @@ func (r *receiver) incomplete() error {
 	for _, err := range r.locked {
 		others = append(others, "for others:  "+err.Error())
 	}
-	return p.With(problem.SomeOf(others)...)
+	return p.With(problem.SomeOf(others)...).With(bundle.PassedOver(r.passed)...)
 }
 
 // missing is the evidence of volumes of a set that are not here, if there are
@@ -75,6 +75,14 @@ func missing(volumes []int, of int) []string {
 		return nil
 	}
 	return []string{"missing volumes:  " + numbers(volumes), fmt.Sprintf("volumes in all:   %d", of)}
+}
+
+// beside adds to the evidence of missing volumes the files that may be those.
+func beside(missing, passed []string) []string {
+	if len(missing) == 0 {
+		return nil
+	}
+	return append(missing, bundle.PassedOver(passed)...)
 }
 
 // numbers writes the numbers of volumes in a way that needs no language.
@@ -98,7 +106,7 @@ func (r *receiver) pass() error {
 		}
 		return err
 	}
-	r.locked = found.locked
+	r.locked, r.passed = found.locked, found.passed
 	for i := 0; i < len(found.volumes) && !r.whole; i++ {
 		mark := found.volumes[i].mark
 		_, seen := r.done[mark]
@@ -130,11 +138,14 @@ func (r *receiver) take(v volumeAt, there []volumeAt) (again bool, err error) {
 	if received != nil {
 		r.last = received
 	}
+	if chooses, failure := r.chooses(err, there); chooses {
+		return true, nil
+	} else if err != nil {
+		err = failure
+	}
 	switch {
 	case err != nil && !isPassing(err) && !(len(there) > 1 && isOfVolume(err)):
 		return false, err
-	case r.chooses(err, there):
-		return true, nil
 	case err != nil && r.wait && cli.CodeOf(err) == codePiecesWrong:
 		return true, r.anew(err)
 	case err != nil && r.wait: // a sound copy of it may come, or the rest of it

@@ -26,6 +26,7 @@ type reception struct {
 	receivers []*receiver // one a bundle, in the order in which they are taken in
 	damaged   []error     // files of which nobody can say what they belong to
 	locked    []error     // encrypted files beside the bundles, for others, or so they look
+	passed    []string    // files beside the bundles that are called as volumes are, and are none
 }
 
 func (r *reception) run() error {
@@ -58,7 +59,7 @@ func (r *reception) begin() error {
 			r.damaged = on.damaged
 			for _, b := range on.bundles {
 				r.receivers = append(r.receivers, &receiver{
-					reception: r, bundle: b.manifest, name: r.site.say("{channel}, serial {serial}", "channel", b.channel, "serial", fmt.Sprint(b.serial)),
+					reception: r, bundle: b.manifest, name: r.site.nameOf(b),
 					done: map[string]bool{}, wrong: map[string]bool{},
 				})
 			}
@@ -71,6 +72,15 @@ func (r *reception) begin() error {
 			return err
 		}
 	}
+}
+
+// nameOf is what a bundle says that it is; the name of a file where it says
+// nothing that can be read.
+func (s *site) nameOf(b bundleAt) string {
+	if b.channel == "" {
+		return b.name
+	}
+	return s.say("{channel}, serial {serial}", "channel", b.channel, "serial", fmt.Sprint(b.serial))
 }
 
 // pass has every bundle that is not whole take what is there of it, and gives

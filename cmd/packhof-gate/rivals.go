@@ -6,12 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhof/packhof/bundle"
 	"github.com/packhof/packhof/internal/cli"
 )
-
-// mostChoices is how many choices between volumes that claim one place in their
-// set are tried.
-const mostChoices = 16
 
 // choice leaves out volumes that claim the place of others, so that those are
 // taken in alone: of two pieces the gate keeps the one that came first.
@@ -24,21 +21,13 @@ type choice struct {
 // next makes another choice among rivals, by path and mark; false when all have
 // been tried.
 func (c *choice) next(rivals [][][]string, marks map[string]string) bool {
-	all := 1
-	for _, claims := range rivals {
-		all = min(mostChoices, all*len(claims))
-	}
-	if c.tried++; c.tried >= all {
+	choices := bundle.Choices(rivals)
+	if c.tried++; c.tried >= len(choices) {
 		return false
 	}
 	c.aside = map[string]string{}
-	rest := c.tried // the first choice was the first of each
-	for _, claims := range rivals {
-		kept := rest % len(claims)
-		rest /= len(claims)
-		for _, path := range slices.Concat(slices.Delete(slices.Clone(claims), kept, kept+1)...) {
-			c.aside[marks[path]] = filepath.Base(path)
-		}
+	for _, path := range choices[c.tried] { // the first choice was the first of each
+		c.aside[marks[path]] = filepath.Base(path)
 	}
 	return true
 }
@@ -58,10 +47,11 @@ func (s *site) rivalsAt(paths []string) (rivals [][][]string, err error) {
 
 // chooses has all volumes taken in once more without some, after their pieces
 // put together were wrong, where several claim one place: one of those is none
-// of the exporter's.
-func (r *receiver) chooses(failure error, there []volumeAt) bool {
+// of the exporter's. Where no choice is left it gives the failure, which then
+// names those volumes.
+func (r *receiver) chooses(failure error, there []volumeAt) (bool, error) {
 	if cli.CodeOf(failure) != codePiecesWrong {
-		return false
+		return false, failure
 	}
 	marks, paths := map[string]string{}, []string{}
 	for _, v := range there {
@@ -70,16 +60,16 @@ func (r *receiver) chooses(failure error, there []volumeAt) bool {
 	}
 	rivals, err := r.site.rivalsAt(paths)
 	if err != nil {
-		return false // whoever takes them in is told why
+		return false, failure // whoever takes them in is told why
 	}
 	if among := strings.Join(paths, "\n"); among != r.choice.among {
 		r.choice = choice{among: among}
 	}
 	if !r.choice.next(rivals, marks) {
-		return false
+		return false, bundle.Suspected(failure, rivals)
 	}
 	clear(r.done)
-	return true
+	return true, nil
 }
 
 // strangers warns of the volumes without which the bundle is whole.

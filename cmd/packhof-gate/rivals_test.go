@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/packhof/packhof/bundle"
 )
 
 // TestChoices: all choices between volumes that claim one place are made, each
@@ -28,7 +30,7 @@ func TestChoices(t *testing.T) {
 	// The first choice, of the first of each, is made before.
 	many := choices(2, 2, 2, 2, 2, 2)
 	distinct := slices.Compact(slices.Sorted(slices.Values(many)))
-	if len(many) != mostChoices-1 || len(distinct) != len(many) {
+	if len(many) != bundle.MaxChoices-1 || len(distinct) != len(many) {
 		t.Errorf("%d choices, %d of them distinct", len(many), len(distinct))
 	}
 	for _, left := range many {
@@ -36,7 +38,7 @@ func TestChoices(t *testing.T) {
 			t.Errorf("behind the first four places another one than the first is taken in: %q", left)
 		}
 	}
-	if got := choices(40); len(got) != mostChoices-1 {
+	if got := choices(40); len(got) != bundle.MaxChoices-1 {
 		t.Errorf("%d choices for one place", len(got))
 	}
 }

@@ -46,7 +46,7 @@ func runInspect(p *project, path, trust string, identities []string) error {
 	if err != nil {
 		return err
 	}
-	sealed, headless, err := bundleAt(opener, []string{path})
+	sealed, headless, _, err := bundleAt(opener, []string{path})
 	if err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func volumeSizes(text string) ([]int64, error) {
 // them is damaged in its head, nobody knows which bundle it belongs to, and so
 // what is lacking without it: that is an error.
 func oneBundle(opener bundle.Opener, paths []string) (*bundle.Sealed, error) {
-	sealed, damage, err := bundleAt(opener, paths)
+	sealed, damage, _, err := bundleAt(opener, paths)
 	if err != nil || damage == nil {
 		return sealed, err
 	}
@@ -189,21 +189,21 @@ func oneBundle(opener bundle.Opener, paths []string) (*bundle.Sealed, error) {
 
 // bundleAt is oneBundle for somebody who goes on with the volumes that are
 // sound, and tells of the damage afterwards.
-func bundleAt(opener bundle.Opener, paths []string) (sealed *bundle.Sealed, damage, err error) {
+func bundleAt(opener bundle.Opener, paths []string) (sealed *bundle.Sealed, damage error, passed []string, err error) {
 	found, err := opener.Find(slices.DeleteFunc(slices.Clone(paths), bundle.LiesBeside)...)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	damage = problem.Some(found.Damaged)
 	switch {
 	case len(found.Bundles) == 1:
-		return found.Bundles[0], damage, nil
+		return found.Bundles[0], damage, found.Passed, nil
 	case len(found.Bundles) == 0 && damage != nil:
-		return nil, nil, damage
+		return nil, nil, nil, damage
 	case len(found.Bundles) == 0 && len(found.Locked) > 0:
-		return nil, nil, problem.Some(found.Locked)
+		return nil, nil, nil, problem.Some(found.Locked)
 	case len(found.Bundles) == 0:
-		return nil, nil, problem.New("volume/none", "there is no bundle in %s", strings.Join(paths, ", ")).
+		return nil, nil, nil, problem.New("volume/none", "there is no bundle in %s", strings.Join(paths, ", ")).With(bundle.PassedOver(found.Passed)...).
 			Hint("a bundle is a file such as plant-7-000042.tar, written by  packhof export")
 	}
 	p := problem.New("volume/several", "there are %d bundles in %s", len(found.Bundles), strings.Join(paths, ", ")).Hint("name the volumes of one of them")
@@ -213,7 +213,7 @@ func bundleAt(opener bundle.Opener, paths []string) (sealed *bundle.Sealed, dama
 		names = append(names, "found:  "+s.Name())
 		closed = append(closed, s.Close())
 	}
-	return nil, nil, errors.Join(p.With(problem.SomeOf(names)...), errors.Join(closed...))
+	return nil, nil, nil, errors.Join(p.With(problem.SomeOf(names)...), errors.Join(closed...))
 }
 
 // damageOf is what is wrong with the volumes as files. Somebody who only looks at

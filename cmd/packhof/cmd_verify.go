@@ -128,7 +128,7 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 	if err != nil {
 		return err
 	}
-	sealed, damage, err := bundleAt(opener, paths)
+	sealed, damage, passed, err := bundleAt(opener, paths)
 	if err != nil {
 		return err
 	}
@@ -141,27 +141,24 @@ func runVerify(p *project, c *cobra.Command, paths []string, o verifyOptions) (e
 	}
 	b, err := p.genuine(sealed, folder)
 	if err != nil {
-		return alsoMissing(err, setsOf(sealed.VolumesUnsafe()))
+		return alsoMissing(err, setsOf(sealed.VolumesUnsafe()), passed)
 	}
-	m := b.Manifest()
-	progress := p.app.Progress()
-	item := progress.Start("verify "+filepath.Base(paths[0]), m.Totals.Bytes-lacking(b))
-	err = b.CheckOn(c.Context(), o.jobs, item.Advance)
-	item.Done(err)
-	progress.Close()
+	rivals := sealed.Rivals()
+	b, aside, err := p.proven(c.Context(), b, rivals, filepath.Base(paths[0]), o.jobs)
 	doc := verification(b, paths[0])
 	switch {
 	case err != nil:
-		return alsoMissing(errors.Join(err, damage), doc.Sets)
+		return alsoMissing(errors.Join(err, damage), doc.Sets, passed)
 	case damage != nil && doc.incomplete() != nil: // it may be one of those that are missing
-		return alsoMissing(damage, doc.Sets)
+		return alsoMissing(damage, doc.Sets, passed)
 	case damage != nil:
 		p.warn("beside the bundle, and no part of what makes it whole: "+damage.Error(), nil)
 	}
+	p.warnOfRivals(rivals, aside, doc.Lacking == 0)
 	if err := p.app.Print("Verification", doc, doc.table); err != nil || isOneFile(paths) {
 		return err
 	}
-	return doc.incomplete()
+	return problem.Besides(doc.incomplete(), bundle.PassedOver(passed)...)
 }
 
 // isOneFile tells whether somebody means one volume, and not what there is.
@@ -193,13 +190,14 @@ func missingOf(sets []setState) []string {
 	return problem.SomeOf(lines)
 }
 
-// alsoMissing has damage say which volumes are missing besides.
-func alsoMissing(err error, sets []setState) error {
+// alsoMissing has damage say which volumes are missing besides, and which files
+// were passed over that may be those.
+func alsoMissing(err error, sets []setState, passed []string) error {
 	missing := missingOf(sets)
 	if cli.ExitOf(err) != cli.ExitDamaged || len(missing) == 0 {
 		return err
 	}
-	return problem.Besides(err, missing...)
+	return problem.Besides(err, append(missing, bundle.PassedOver(passed)...)...)
 }
 
 // lacking is how many bytes of the bundle are in none of the volumes here.
@@ -220,8 +218,8 @@ func verification(b *bundle.Bundle, path string) verifyDocument {
 	lacks := b.Lacks()
 	container, blobs := "strict profile, complete, in the one order", fmt.Sprintf("%d of %d, %s", m.Totals.Files, m.Totals.Files, cli.Bytes(m.Totals.Bytes))
 	artifacts := fmt.Sprintf("%d, each whole from its root", len(m.Artifacts))
-	if len(doc.Volumes) > 1 || len(doc.Missing) > 0 {
-		container = fmt.Sprintf("%s, strict profile, in the one order", cli.Count(len(doc.Volumes), "volume"))
+	if n := placesHeld(doc.Sets); n > 1 || len(doc.Missing) > 0 {
+		container = fmt.Sprintf("%s, strict profile, in the one order", cli.Count(n, "volume"))
 	}
 	if len(lacks) > 0 {
 		blobs = fmt.Sprintf("%s of %s are here", cli.Bytes(m.Totals.Bytes-doc.Lacking), cli.Bytes(m.Totals.Bytes))

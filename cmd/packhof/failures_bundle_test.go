@@ -31,10 +31,10 @@ func bundleFailures() []failure {
 		bad("cut off by one byte", func(l *lab) { l.Truncate(bundleFile, -1) }, 11, "volume/damaged"),
 		bad("cut off in its head", func(l *lab) { l.Truncate(bundleFile, 512+100) }, 11, "volume/not-a-bundle"),
 		bad("longer", func(l *lab) { l.Write(bundleFile, l.Read(bundleFile)+strings.Repeat("\x00", 512)) }, 11, "volume/damaged"),
-		bad("a byte of the manifest", func(l *lab) { l.FlipInTar(bundleFile, "packhof.json", `"serial":1`, `"serial":7`) }, 10, "signing/not-genuine"),
+		bad("a byte of the manifest", func(l *lab) { l.FlipInTar(bundleFile, "packhof.json", `"serial":1`, `"serial":7`) }, 11, "volume/damaged"),
 		bad("a byte of the signature", func(l *lab) {
 			l.FlipInTar(bundleFile, "signatures/", `"signature":"ME`, `"signature":"MF`)
-		}, 10, "signing/not-genuine"),
+		}, 11, "volume/damaged"),
 		bad("a byte of a blob", func(l *lab) { l.FlipInTar(bundleFile, "blobs/sha256/", "read me", "reap me") }, 11, "volume/damaged"),
 		bad("a byte of index.json", func(l *lab) { l.FlipInTar(bundleFile, "index.json", "notes_1", "notes_2") }, 11, "volume/damaged"),
 		bad("a byte of volume.json", func(l *lab) { l.FlipInTar(bundleFile, "volume.json", `"number":1`, `"number":2`) }, 11, "volume/damaged"),
@@ -71,7 +71,7 @@ func bundleFailures() []failure {
 		{name: "diff: one is damaged", given: exportedThen(func(l *lab) {
 			l.Write("old.tar", l.Read(bundleFile))
 			l.FlipInTar(bundleFile, "packhof.json", `"serial":1`, `"serial":7`)
-		}), run: []string{"diff", "old.tar", bundleFile}, exit: 10, code: "signing/not-genuine"},
+		}), run: []string{"diff", "old.tar", bundleFile}, exit: 11, code: "volume/damaged"},
 		{name: "inspect: cut off", given: exportedThen(func(l *lab) { l.Truncate(bundleFile, -7*512) }), run: []string{"inspect", bundleFile}, exit: 11, code: "volume/damaged"},
 		{name: "inspect: a trust root that is not there", given: func(l *lab) { l.exported() }, run: []string{"inspect", "--trust", "nowhere", bundleFile}, exit: 1, code: "trust/missing"},
 		{name: "inspect: a trust root that is none", given: exportedThen(with("trust/root-2.json", "{}")), run: []string{"inspect", bundleFile}, exit: 10, code: "signing/bad-root"},
