@@ -311,9 +311,17 @@ func TestAFloorThatIsNone(t *testing.T) {
 	if c != nil || problem.CodeOf(err) == "case/unknown" || err == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
+	if problem.CodeOf(err) != "gate/row-damaged" || problem.RemedyOf(err) == "" {
+		t.Errorf("receive: %v", err)
+	}
+	if _, err := l.gate.TrustStatus(t.Context(), operator); problem.CodeOf(err) != "gate/row-damaged" {
+		t.Errorf("trust: %v", err)
+	}
 	checks, err := l.gate.Doctor(t.Context(), operator)
-	if err != nil || checkOf(checks, "clock").Code != "gate/row-damaged" {
-		t.Errorf("%+v, %v", checkOf(checks, "clock"), err)
+	for _, name := range []string{"clock", "trust root"} {
+		if c := checkOf(checks, name); err != nil || c.Code != "gate/row-damaged" {
+			t.Errorf("%+v, %v", c, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -167,6 +168,8 @@ func hasDatabase(dir string) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return lost.With("missing:  " + path)
+	case errors.Is(err, syscall.ELOOP):
+		return &cas.NotPlainError{Path: path, Found: "a link"}
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular() || info.Size() == 0:
@@ -231,6 +234,12 @@ func takeLock(dir string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// Look makes sure that the database is the one that this gate has written last:
+// otherwise it fails, as every step does from then on.
+func (g *Gate) Look(ctx context.Context) error {
+	return g.trouble(g.db.alone(ctx, func(*sql.Conn) error { return nil }))
 }
 
 // Close gives the data directory back.

@@ -49,7 +49,7 @@ func trustOf(ctx context.Context, q queryer) (*signing.Trust, error) {
 // needTrust is trustOf for what cannot be done without a root. The audit log
 // has to vouch for root, list and floor.
 func (g *Gate) needTrust(ctx context.Context, q queryer) (*signing.Trust, error) {
-	if err := g.sealed(ctx, q, trustSubject); err != nil {
+	if err := g.sealedTrust(ctx, q); err != nil {
 		return nil, err
 	}
 	trust, err := trustOf(ctx, q)
@@ -58,6 +58,15 @@ func (g *Gate) needTrust(ctx context.Context, q queryer) (*signing.Trust, error)
 			Hint("packhof-gate trust init root-1.json")
 	}
 	return trust, err
+}
+
+// sealedTrust makes sure that the audit log vouches for root, list and floor. A
+// floor that is no time has no words that could be held against the log's.
+func (g *Gate) sealedTrust(ctx context.Context, q queryer) error {
+	if _, err := floorOf(ctx, q); err != nil {
+		return err
+	}
+	return g.sealed(ctx, q, trustSubject)
 }
 
 // floorOf is the time floor; zero before there is a root.
@@ -167,7 +176,7 @@ func (g *Gate) InitTrust(ctx context.Context, by Actor, root, revocations []byte
 		}
 	}
 	err = g.step(ctx, "trust.init", func(t *tx) error {
-		if err := g.sealed(ctx, t, trustSubject); err != nil {
+		if err := g.sealedTrust(ctx, t); err != nil {
 			return err
 		}
 		before, err := trustOf(ctx, t)
@@ -342,7 +351,7 @@ type listCache struct {
 func (g *Gate) revocations(ctx context.Context) (*signing.Revocations, error) {
 	leaf := g.newest.leaf(trustSubject)
 	if leaf == noSeal { // nothing is believed yet, and there may be no rows either
-		return nil, g.sealed(ctx, g.db.read, trustSubject)
+		return nil, g.sealedTrust(ctx, g.db.read)
 	}
 	g.lists.mu.Lock()
 	defer g.lists.mu.Unlock()

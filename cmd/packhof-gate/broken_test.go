@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json/v2"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/packhof/packhof/gate"
+	"github.com/packhof/packhof/internal/cli"
+	"github.com/packhof/packhof/internal/problem"
 	"github.com/packhof/packhof/internal/testkit"
 )
 
@@ -183,6 +186,107 @@ func TestAnOlderDatabaseIsCopiedOverThatOfAServe(t *testing.T) {
 	}
 	if o := l.run("list"); o.Exit != 1 || !strings.Contains(o.Stderr, "code: gate/history-rolled-back") {
 		t.Errorf("exit %d: %s", o.Exit, o.Stderr)
+	}
+}
+
+// A serve that nobody writes to looks for itself, and says at its end what it saw.
+func TestServeLooksAtItsDatabase(t *testing.T) {
+	t.Parallel()
+	base := arrived(t)
+	older := base.Read("data/gate.db")
+	base.must("user", "add", "carl", "--role", "auditor")
+	for name, c := range map[string]struct {
+		spoil func(l *lab) error
+		stop  bool // or it ends by itself
+		code  string
+	}{
+		"copied over": {func(l *lab) error { l.Write("data/gate.db", older); return nil }, false, "gate/database-overwritten"},
+		"deleted":     {func(l *lab) error { return os.Remove(l.Path("data/gate.db")) }, true, "gate/no-database"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := base.clone(t)
+			s := l.serve()
+			if err := c.spoil(l); err != nil {
+				t.Fatal(err)
+			}
+			if c.stop {
+				s.Signal(syscall.SIGTERM)
+			}
+			if o := s.End(); o.Exit != 1 || !strings.Contains(o.Stderr, "code: "+c.code) {
+				t.Errorf("exit %d: %s", o.Exit, o.Stderr)
+			}
+		})
+	}
+}
+
+// What a gate that lost its database says of that comes before what it had to
+// break off, and before what it misread.
+func TestClosingSaysWhyTheRestFailed(t *testing.T) {
+	lost := problem.New("gate/database-overwritten", "x")
+	for _, err := range []error{nil, context.Canceled, problem.New("interrupted", "x"), problem.New("audit/contradiction", "x")} {
+		if got := cli.CodeOf(closing(err, lost)); got != "gate/database-overwritten" {
+			t.Errorf("%v: %s", err, got)
+		}
+		if got := closing(err, nil); cli.CodeOf(got) != cli.CodeOf(err) {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+}
+
+// What lies in the place of a blob and is none is named; once it is removed, the
+// bundle brings the blob again.
+func TestABlobThatIsNone(t *testing.T) {
+	t.Parallel()
+	base := waiting(t)
+	for name, put := range map[string]func(path string) error{
+		"pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"link": func(path string) error { return os.Symlink("/dev/zero", path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := base.clone(t)
+			blobs, err := filepath.Glob(l.Path("data/store/blobs/sha256/*"))
+			if err != nil || len(blobs) == 0 {
+				t.Fatalf("%v, %v", blobs, err)
+			}
+			for _, blob := range blobs {
+				if err := errors.Join(os.Remove(blob), put(blob)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o := l.run("receive", bundleFile)
+			if o.Exit != 1 || !strings.Contains(o.Stderr, "code: file/not-plain") || !strings.Contains(o.Stderr, "hint: remove it, then") {
+				t.Fatalf("exit %d: %s", o.Exit, o.Stderr)
+			}
+			for _, blob := range blobs {
+				if err := os.Remove(blob); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.must("receive", bundleFile)
+		})
+	}
+}
+
+// A link that leads to itself has a code of its own, and doctor names it, too.
+func TestLinksThatLeadNowhere(t *testing.T) {
+	t.Parallel()
+	base := waiting(t)
+	for file, code := range map[string]string{"gate.db": "file/not-plain", "gate.yaml": "config/unreadable", "policy": "config/invalid"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			l := base.clone(t)
+			path := l.Path("data/" + file)
+			if err := errors.Join(os.RemoveAll(path), os.Symlink(file, path)); err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range []string{"list", "doctor"} {
+				if o := l.run(command); o.Exit == 0 || !strings.Contains(o.Stderr, "code: "+code) && command == "list" || !strings.Contains(o.Stdout+o.Stderr, file) {
+					t.Errorf("%s: exit %d: %s%s", command, o.Exit, o.Stdout, o.Stderr)
+				}
+			}
+		})
 	}
 }
 

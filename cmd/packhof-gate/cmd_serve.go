@@ -64,7 +64,7 @@ func runServe(s *site, c *cobra.Command, o serveOptions) (err error) {
 	if err != nil {
 		return s.servedAlready(c.Context(), err)
 	}
-	defer func() { err = errors.Join(err, g.Close()) }()
+	defer func() { err = closing(err, g.Close()) }()
 	if o.listen != "" {
 		s.config.Listen = o.listen
 	}

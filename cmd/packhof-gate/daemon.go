@@ -91,6 +91,8 @@ func (d *daemon) run(ctx context.Context) error {
 			failed <- fmt.Errorf("go on with what was interrupted: %w", err)
 		}
 	})
+	looking := d.look(working)
+	defer looking()
 	d.log.Info("serving", "address", d.network.Addr().String(), "program", program())
 	select {
 	case err = <-failed:
@@ -99,6 +101,36 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	d.log.Info("ending")
 	return errors.Join(err, d.end(servers, halt))
+}
+
+// lookEvery is how often serve makes sure that the database is still its own:
+// until somebody writes, nothing else would notice.
+const lookEvery = 2 * time.Second
+
+// look has the gate look at its database until it is stopped. One that another
+// file was copied over is what the gate itself tells of; of one that is gone, it
+// has kept what was in it, and each step says so.
+func (d *daemon) look(working context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(working)
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		said := ""
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			err := d.gate.Look(ctx)
+			if code := cli.CodeOf(err); err != nil && ctx.Err() == nil && code != said {
+				said = code
+				d.log.Error("the database cannot be used", "error", err, "code", code)
+			}
+		}
+	})
+	return func() { cancel(); looking.Wait() }
 }
 
 // goOn does at the start what was left to do. An index of the depot that cannot be

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"time"
 
@@ -115,11 +116,16 @@ func (r *reception) await(pending []*receiver) error {
 	ticker := time.NewTicker(mediumEvery)
 	defer ticker.Stop()
 	places := watch{names: passOver(r.names)}
-	for {
+	for looks := 1; ; looks++ {
 		select {
 		case <-r.command.Context().Done():
 			return context.Cause(r.command.Context())
 		case <-ticker.C:
+		}
+		if looks%askEvery == 0 {
+			if ended, err := r.ask(pending); err != nil || ended {
+				return err
+			}
 		}
 		if !places.changed() {
 			continue
@@ -137,6 +143,41 @@ func (r *reception) await(pending []*receiver) error {
 			}
 		}
 	}
+}
+
+// askEvery is after how many looks at a place the gate is asked how the cases
+// stand: another receive may bring what they lack, and a serve may end.
+const askEvery = 3
+
+// ask tells whether a case that is waited for needs nothing more.
+func (r *reception) ask(pending []*receiver) (ended bool, err error) {
+	ctx := r.command.Context()
+	if _, err := r.api.call(ctx, http.MethodGet, "version", nil, nil); err != nil {
+		if ctx.Err() == nil && problem.CodeOf(err) == "" {
+			err = problem.New("serve/ended", "packhof-gate serve, which took in what came, does not answer any more: %w", err).
+				Hint("start serve again, or go on without it:  packhof-gate receive")
+		}
+		return false, err
+	}
+	for _, one := range pending {
+		if one.last == nil {
+			continue
+		}
+		var now gate.Case
+		if _, err := r.api.call(ctx, http.MethodGet, fmt.Sprintf("cases/%d", one.last.ID), nil, &now); err != nil {
+			return false, err
+		}
+		switch now.State {
+		case gate.Received, gate.Verified, gate.Inspected, gate.Damaged: // it waits, or is worked on
+			continue
+		case gate.Blocked, gate.CheckFailed, gate.Rejected, gate.Expired:
+			if now.Problem != nil {
+				one.failure = now.Problem.Err()
+			}
+		}
+		one.last, one.whole, ended = &now, true, true
+	}
+	return ended, nil
 }
 
 func isUnreadable(err error) bool { return cli.CodeOf(err) == "volume/unreadable" }

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/packhof/packhof/gate"
@@ -192,6 +193,52 @@ func TestPiecesThatDoNotFit(t *testing.T) {
 	}
 	if got := l.state("1"); got != gate.Awaiting {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestAnotherReceiveEndsTheWait: whoever waits for volumes is done when somebody
+// else brought them, and told when there is no serve any more.
+func TestAnotherReceiveEndsTheWait(t *testing.T) {
+	t.Parallel()
+	base := newLab(t)
+	base.Write("notes/large.bin", string(testkit.Bytes("large", 100<<10)))
+	base.mustPackhof("plan")
+	base.mustPackhof("export", "--no-scan", "--to", "medium", "--volume-size", "64KiB")
+	base.Write("stick/1.tar", base.Read("medium/plant-1-000001.v0001.tar"))
+	for name, c := range map[string]struct {
+		then func(l *lab, s *serving)
+		exit int
+		says string
+	}{
+		"brought by another": {func(l *lab, _ *serving) { l.must("receive", "medium") }, 0, ""},
+		"serve ended":        {func(_ *lab, s *serving) { s.Signal(syscall.SIGTERM); s.End() }, 1, "code: serve/ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := base.clone(t)
+			s := l.serve()
+			command := l.Command("packhof-gate", "receive", "--wait", "stick")
+			said, err := command.StderrPipe()
+			if err == nil {
+				err = command.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stderr strings.Builder
+			lines, begun := bufio.NewScanner(said), false
+			for lines.Scan() {
+				stderr.WriteString(lines.Text() + "\n")
+				if !begun && strings.Contains(lines.Text(), "waiting for volume") {
+					begun = true
+					c.then(l, s)
+				}
+			}
+			_ = command.Wait() // its exit code tells
+			if got := command.ProcessState.ExitCode(); !begun || got != c.exit || !strings.Contains(stderr.String(), c.says) {
+				t.Errorf("exit %d\n%s", got, stderr.String())
+			}
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/packhof/packhof/gate"
 	"github.com/packhof/packhof/internal/cas"
@@ -26,7 +27,7 @@ func (s *site) policyFolder() (string, error) {
 	if err == nil && info.IsDir() {
 		return dir, nil
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ELOOP) {
 		return "", err
 	}
 	return "", s.file.Locate(problem.Field("policy", "there is no folder "+dir, "correct policy, or make the folder, empty if there are no rules of your own:  mkdir "+dir))

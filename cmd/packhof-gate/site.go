@@ -142,8 +142,19 @@ func (s *site) with(ctx context.Context, do func(*client) error) (err error) {
 	}
 	defer func() {
 		if closed := c.close(); closed != nil {
-			err = errors.Join(err, closed)
+			err = closing(err, closed)
 		}
 	}()
 	return do(c)
 }
+
+// closing joins what a gate says when it is closed to what failed before: a
+// database that was taken away, or written over, is why the rest did.
+func closing(err, closed error) error {
+	if code := cli.CodeOf(closed); code == codeOverwritten || code == "gate/no-database" {
+		return cli.Standing(closed)
+	}
+	return errors.Join(err, closed)
+}
+
+const codeOverwritten = "gate/database-overwritten"

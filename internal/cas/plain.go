@@ -26,6 +26,18 @@ func (e *NotPlainError) Evidence() []string {
 // Remedy says what to do.
 func (e *NotPlainError) Remedy() string { return "bring the file back from a backup" }
 
+// blobNotPlain is what lies in the place of a blob. Its content comes again, so
+// nobody needs a backup.
+type blobNotPlain struct{ NotPlainError }
+
+// Unwrap gives the error of any such file.
+func (e *blobNotPlain) Unwrap() error { return &e.NotPlainError }
+
+// Remedy says what to do.
+func (e *blobNotPlain) Remedy() string {
+	return "remove it, then bring its content again as it came: receive the bundle again, or plan and export again"
+}
+
 // OpenPlain opens a file of ours as os.OpenFile does, and nothing else than a
 // plain file: nothing that is put into its place, such as a pipe that nobody
 // writes to, keeps whoever opens it waiting.
@@ -59,6 +71,8 @@ func kindOf(mode fs.FileMode) string {
 		return "a pipe"
 	case mode&fs.ModeDevice != 0:
 		return "a device"
+	case mode&fs.ModeSymlink != 0:
+		return "a link"
 	}
 	return "something else"
 }

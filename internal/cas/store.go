@@ -151,7 +151,7 @@ func (s *Store) Size(d Digest) (int64, error) {
 		return 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, fmt.Errorf("blob %s in the store is not a regular file", d)
+		return 0, &blobNotPlain{NotPlainError{s.Path(d), kindOf(info.Mode())}}
 	}
 	return info.Size(), nil
 }

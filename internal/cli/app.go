@@ -67,7 +67,7 @@ func (a *App) Execute(ctx context.Context, args []string, root *cobra.Command) i
 	if said, ok := err.(Outcome); ok {
 		return int(said)
 	}
-	if ctx.Err() != nil && !errors.Is(err, context.Canceled) {
+	if _, stands := errors.AsType[*standing](err); ctx.Err() != nil && !stands && !errors.Is(err, context.Canceled) {
 		err = errors.Join(context.Canceled, err)
 	}
 	a.report(err)

@@ -35,6 +35,7 @@ func gateEntries() []Entry {
 		{"receive/several", ExitUsage, "A folder holds several bundles, and which is meant is not said.", "name the files of one of them"},
 		{"serve/address", ExitFailed, "The address to serve at cannot be had.", "choose another with --listen, or in gate.yaml"},
 		{"serve/socket", ExitUsage, "The path of the data directory is too long for a socket.", "move the data directory to a shorter path"},
+		{"serve/ended", ExitFailed, "The serve that took volumes in ended while a command waited for more of them. What came stays.", "start serve again, or go on without it: packhof-gate receive"},
 		{"serve/certificate", ExitUsage, "The certificate to serve with, or its key, cannot be used.", "correct tls in gate.yaml"},
 		{"password/none", ExitUsage, "An account needs its password, and there is no terminal to ask at.", ""},
 		{"password/command", ExitFailed, "The command that should print the password failed.", "run the command by itself, and mend what it complains of"},

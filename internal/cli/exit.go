@@ -47,6 +47,14 @@ type failedAs struct {
 
 func (f *failedAs) Unwrap() error { return f.error }
 
+// Standing makes an error one that is told also by a program that was told to
+// stop: it did not come of that.
+func Standing(err error) error { return &standing{err} }
+
+type standing struct{ error }
+
+func (s *standing) Unwrap() error { return s.error }
+
 // ExitMeaning is a line of the help topic "exit-codes".
 type ExitMeaning struct {
 	Code    int

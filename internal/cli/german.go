@@ -194,6 +194,7 @@ func germanGate() []GermanEntry {
 		{"receive/several", "Ein Ordner enthält mehrere Lieferungen, und welche gemeint ist, ist nicht gesagt.", "eine der Dateien nennen"},
 		{"serve/address", "Die Adresse ist nicht zu haben: belegt, oder nicht von diesem Rechner.", "eine andere wählen mit --listen, oder in gate.yaml"},
 		{"serve/socket", "Der Pfad des Datenverzeichnisses ist zu lang für einen Socket.", "das Datenverzeichnis an einen kürzeren Pfad legen"},
+		{"serve/ended", "serve, das Teile annahm, endete, während ein Befehl auf weitere wartete. Was kam, bleibt.", "serve wieder starten, oder ohne es weitermachen: packhof-gate receive"},
 		{"serve/certificate", "Das Zertifikat für serve, oder sein Schlüssel, ist nicht zu gebrauchen.", "tls in gate.yaml berichtigen"},
 		{"password/none", "Ein Konto braucht sein Passwort, und niemand ist am Terminal.", ""},
 		{"password/command", "Der Befehl, der das Passwort ausgeben soll, ist gescheitert.", ""},

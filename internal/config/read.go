@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -80,6 +81,9 @@ func readBytes(path, remedy string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &Mistake{File: path, What: "there is no such file", Kind: "config/missing", Fix: remedy}
+	}
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, &Mistake{File: path, What: "it is a link that leads to no file", Kind: "config/unreadable", Fix: "put the file itself there"}
 	}
 	if err != nil {
 		return nil, err
