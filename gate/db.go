@@ -35,6 +35,7 @@ type database struct {
 	left        leftFile // how this process has left the file; whoever writes has it
 	overwritten error    // that it is not so any more; likewise
 	lost        chan struct{}
+	stands      func(context.Context, queryer) error // whether all rows are what the audit log says of them
 
 	ending sync.Once // of all
 	ended  error

@@ -142,6 +142,7 @@ func Open(ctx context.Context, o Options) (_ *Gate, err error) {
 	if g.db, err = openDatabase(ctx, filepath.Join(o.Dir, fileDatabase)); err != nil {
 		return nil, errors.Join(err, cas.Unlock(lock))
 	}
+	g.db.stands = g.everythingStands
 	if err = g.openHistory(ctx); err == nil {
 		err = g.sweepAssemblies(ctx)
 	}

@@ -220,6 +220,9 @@ func (d *database) isWholeWithLog(ctx context.Context) bool {
 	if err == nil {
 		err = errors.Join(d.goesOn(ctx, db, now), wholeDatabase(ctx, db))
 	}
+	if err == nil {
+		err = d.stands(ctx, db) // pages of an older file may fit, and say less
+	}
 	return errors.Join(err, db.Close()) == nil
 }
 

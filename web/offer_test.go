@@ -241,7 +241,7 @@ func TestDestinationsCountWhatBecomesOfNames(t *testing.T) {
 		return gate.ReviewArtifact{Name: "a", Change: change, Plan: plan}
 	}
 	artifacts := []gate.ReviewArtifact{
-		artifact("unchanged", gate.ReviewPlan{Destination: "depot", Location: "here"}),
+		artifact("unchanged", gate.ReviewPlan{Destination: "depot", Location: "here", Same: true}),
 		artifact("unchanged", gate.ReviewPlan{Destination: "depot", Kept: true}),
 		artifact("new", gate.ReviewPlan{Destination: "depot"}, gate.ReviewPlan{Destination: "harbor", Kept: true}),
 		artifact("updated", gate.ReviewPlan{Destination: "depot", Replaces: &digest}),
