@@ -161,7 +161,7 @@ func hasDatabase(dir string) error {
 	path := filepath.Join(dir, fileDatabase)
 	info, err := os.Stat(path)
 	lost := problem.New("gate/no-database", "the gate in %s has lost its database", dir).
-		Hint("bring it back from a backup, and delete what else begins with %s; cases, names and trust are in it", fileDatabase)
+		Hint("delete %s-wal and %s-shm, and bring it back from a backup; cases, names and trust are in it", fileDatabase, fileDatabase)
 	copied := path + suffixRescued
 	if _, err := os.Lstat(copied); err == nil {
 		lost = lost.With("copy:     "+copied).Hint("the gate has kept a copy: %s", bringBack(path, copied))
