@@ -126,7 +126,7 @@ func TestVerifiedVolumes(t *testing.T) {
 		"genuine, fresh and whole: ":          {Verification: gate.Verification{}},
 		"not here: volume 2, 3 of 3, ":        {Verification: volume(1, 2, 3)},
 		"not here: volume 2 of 3, ":           {Verification: volume(1, 2, 3), Others: []gate.Verification{volume(3, 1, 2)}},
-		"all volumes of the set are here; ":   {Verification: volume(1, 2, 3), Others: []gate.Verification{volume(2, 1, 3), volume(3, 1, 2)}},
+		"all volumes of the set are here, ":   {Verification: volume(1, 2, 3), Others: []gate.Verification{volume(2, 1, 3), volume(3, 1, 2)}},
 		"the set brings a part: 9 B of the b": {Verification: volume(1)},
 	} {
 		var out bytes.Buffer
