@@ -91,7 +91,7 @@ func checkVolumes(ctx context.Context, volumes []*volume, m *Manifest, jobs int,
 			return err
 		}
 	}
-	if err := c.planSeams(); err != nil {
+	if err := c.planAcross((*pieced).seams); err != nil { // the rest each piece proves by itself
 		return err
 	}
 	return runInOrder(ctx, jobs, c.steps)
@@ -295,9 +295,9 @@ func (p *pieceProof) run(ctx context.Context) error {
 	return nil
 }
 
-// planSeams collects what no single piece proves: chunks that lie across
-// pieces, and cut blobs that have no chunk list.
-func (c *checker) planSeams() error {
+// planAcross collects the proofs of cut blobs: those of their chunks that are
+// named by number, and of blobs that have no chunk list the whole.
+func (c *checker) planAcross(chunks func(*pieced) []int) error {
 	for _, b := range c.manifest.Blobs {
 		s := c.content[b.Digest]
 		if s == nil || len(s.pieces) == 0 || s.pieces[0].entry.size == b.Size {
@@ -313,7 +313,7 @@ func (c *checker) planSeams() error {
 			}
 			continue
 		}
-		for _, n := range s.seams() {
+		for _, n := range chunks(s) {
 			at := int64(n) * ChunkSize
 			c.seam(s, entry{offset: at, size: min(ChunkSize, b.Size-at)}, list.Chunks[n])
 		}

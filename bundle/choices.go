@@ -84,35 +84,8 @@ func (s *Sealed) CheckPieces(ctx context.Context, vouched Digest, aside []string
 		return err
 	}
 	c := checker{manifest: m, content: contentOf(withoutPaths(s.volumes, aside), m)}
-	if err := c.planPieces(); err != nil {
+	if err := c.planAcross((*pieced).covered); err != nil {
 		return err
 	}
 	return runInOrder(ctx, 0, c.steps)
-}
-
-// planPieces collects the proofs of cut blobs: chunk by chunk where the manifest
-// names a list of them, and else whole.
-func (c *checker) planPieces() error {
-	for _, b := range c.manifest.Blobs {
-		s := c.content[b.Digest]
-		if s == nil || s.pieces[0].entry.size == b.Size {
-			continue
-		}
-		list, err := c.chunks(b)
-		if err != nil {
-			return err
-		}
-		if list == nil {
-			if there, _ := c.content.Has(b.Digest); there {
-				c.seam(s, entry{size: b.Size}, b.Digest)
-			}
-			continue
-		}
-		for n := range list.Chunks {
-			if at := int64(n) * ChunkSize; s.covers(n) {
-				c.seam(s, entry{offset: at, size: min(ChunkSize, b.Size-at)}, list.Chunks[n])
-			}
-		}
-	}
-	return nil
 }

@@ -88,6 +88,17 @@ func (s *pieced) seams() []int {
 	return seams
 }
 
+// covered lists the chunks that are all there.
+func (s *pieced) covered() []int {
+	var chunks []int
+	for n := range int((s.size + ChunkSize - 1) / ChunkSize) {
+		if s.covers(n) {
+			chunks = append(chunks, n)
+		}
+	}
+	return chunks
+}
+
 // covers tells whether all of chunk n is in some piece.
 func (s *pieced) covers(n int) bool {
 	at := int64(n) * ChunkSize

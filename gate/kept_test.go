@@ -96,16 +96,7 @@ func TestDoctorLooksAtWhatWasKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, _ := of.copy(t)
-			stop := errors.New("it stops here")
-			l.fault = func(point string) error {
-				if point == "publish:before" {
-					return stop
-				}
-				return nil
-			}
-			if _, err := l.gate.Release(t.Context(), operator, 1, nil); !errors.Is(err, stop) {
-				t.Fatal(err)
-			}
+			l.stopBeforeNames(1)
 			if c := l.auditLog(); c.Result != gate.CheckOK {
 				t.Fatalf("before: %+v", c)
 			}
@@ -135,16 +126,7 @@ func TestDoctorWhileStepsGoOn(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			l, f := of.copy(t)
-			stop := errors.New("it stops here")
-			l.fault = func(point string) error {
-				if point == "publish:before" {
-					return stop
-				}
-				return nil
-			}
-			if _, err := l.gate.Release(t.Context(), operator, 1, nil); !errors.Is(err, stop) {
-				t.Fatal(err)
-			}
+			l.stopBeforeNames(1)
 			between := 0
 			l.fault = func(point string) error {
 				if point != at {
@@ -192,5 +174,20 @@ func TestReadsOfADamagedDatabase(t *testing.T) {
 				t.Error("nobody noticed")
 			}
 		})
+	}
+}
+
+// stopBeforeNames releases a case as far as its content, and not its names.
+func (l *lab) stopBeforeNames(id gate.CaseID) {
+	l.t.Helper()
+	stop := errors.New("it stops here")
+	l.fault = func(point string) error {
+		if point == "publish:before" {
+			return stop
+		}
+		return nil
+	}
+	if _, err := l.gate.Release(l.t.Context(), operator, id, nil); !errors.Is(err, stop) {
+		l.t.Fatal(err)
 	}
 }

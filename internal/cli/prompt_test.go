@@ -2,44 +2,18 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
-)
 
-// openTerminal gives the two ends of a terminal of the kernel's.
-func openTerminal(t *testing.T) (person, program *os.File) {
-	t.Helper()
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("no terminals here: %v", err)
-	}
-	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("no terminals here: %v", err)
-	}
-	t.Cleanup(func() { // the person goes first: that ends whoever still reads
-		_ = person.Close()
-		_ = program.Close()
-	})
-	return person, program
-}
+	"github.com/packhof/packhof/internal/testkit"
+)
 
 // TestInterruptedAtAPrompt: whoever presses Ctrl-C when asked for a password is
 // not told about files that nobody was writing.
 func TestInterruptedAtAPrompt(t *testing.T) {
-	_, program := openTerminal(t)
+	_, program := testkit.Terminal(t)
 	for name, c := range map[string]struct {
 		german bool
 		want   string
@@ -77,7 +51,7 @@ func TestTypedTwice(t *testing.T) {
 		"German": {true, newPassword, "t: Fehler: Das Passwort wurde zweimal verschieden eingegeben; es gilt noch, was vorher galt.\nWortlaut: the two passwords differ\n" +
 			"Abhilfe: den Befehl noch einmal ausführen, und zweimal dasselbe eingeben\nCode: password/differ   Exit-Code 1   (t help errors password/differ)\n"},
 	} {
-		person, program := openTerminal(t)
+		person, program := testkit.Terminal(t)
 		if _, err := person.WriteString("correct horse\ncorrect hose\n"); err != nil {
 			t.Fatal(err)
 		}
